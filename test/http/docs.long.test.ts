@@ -79,7 +79,14 @@ describe('the reference page', () => {
     expect(page.headers.get('content-security-policy')).not.toContain('connect-src')
     const html = await page.text()
     expect(html).not.toMatch(/<form|<input|<button|id="try"|#try|try\.js/)
-    expect(html).toContain('curl -s BASE_URL/oauth/token')
+    // What page.js replaces is a variable of the shell, or an expression of its language.
+    expect(html).not.toContain('BASE_URL')
+    const samples = [...html.matchAll(/<pre class="sample (\w+)">([\s\S]*?)<\/pre>/g)]
+    expect(samples.map(([, language]) => language)).toEqual(
+      Array(3).fill(['curl', 'TypeScript', 'Python', 'Go']).flat(),
+    )
+    for (const [, , text] of samples)
+      expect(text).toMatch(/<span class="base"( data-quoted)?>[^<]*AXPORT_URL[^<]*<\/span>/)
     expect((await fetch(`${reference.url}/docs/try.js`)).status).toBe(404)
     expect(await (await fetch(`${reference.url}/docs/page.js`)).text()).not.toContain('fetch')
   })
@@ -156,14 +163,119 @@ inBrowser.describe('the reference page in Chromium', () => {
         await page.goto(`${reference.url}/docs`, { waitUntil: 'networkidle' })
         expect(await page.title()).toBe('Assessment Export Service')
         expect(await page.locator('h1').isVisible()).toBe(true)
-        expect(await page.locator('header code').textContent()).toBe(reference.url)
-        expect(await page.locator('pre.sample').first().textContent()).toContain(`curl -s ${reference.url}/`)
+        expect(await page.locator('header code').first().textContent()).toBe(reference.url)
+        for (const text of await page.locator('pre.sample').allTextContents()) {
+          expect(text).toContain(reference.url)
+          expect(text).not.toContain('AXPORT_URL')
+        }
+        expect(await page.locator('pre.sample').first().textContent()).toStartWith(
+          `TOKEN=$(curl -sS "${reference.url}/oauth/token" `,
+        )
         expect(requested).toEqual(
           ['/docs', '/docs/page.css', '/docs/page.js'].map(path => reference.url + path),
         )
         expect(consoleMessages).toEqual([])
       },
     )
+  })
+
+  test('has the samples of each language in tabs, which all requests share, also by the keyboard', async () => {
+    await visiting({ viewport: { width: 1280, height: 900 } }, async ({ page, consoleMessages }) => {
+      await page.goto(`${reference.url}/docs`)
+      const visible = () =>
+        page.locator('pre.sample:visible').evaluateAll(shown => shown.map(one => one.className))
+      expect(await visible()).toEqual(Array(3).fill('sample curl'))
+      const tabs = page.locator('#listAssessments').getByRole('tab')
+      expect(await tabs.allTextContents()).toEqual(['curl', 'TypeScript', 'Python', 'Go'])
+      await tabs.nth(2).click()
+      expect(await visible()).toEqual(Array(3).fill('sample Python'))
+      expect(await tabs.nth(2).getAttribute('aria-selected')).toBe('true')
+      await page.keyboard.press('ArrowRight')
+      expect(await visible()).toEqual(Array(3).fill('sample Go'))
+      await page.keyboard.press('ArrowRight')
+      expect(await visible()).toEqual(Array(3).fill('sample curl'))
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('curl')
+      expect(consoleMessages).toEqual([])
+    })
+  })
+
+  test('copies a sample and an example', async () => {
+    const permissions = ['clipboard-read', 'clipboard-write']
+    await visiting(
+      { viewport: { width: 1280, height: 900 }, permissions },
+      async ({ page, consoleMessages }) => {
+        await page.goto(`${reference.url}/docs`)
+        for (const place of ['#issueToken .panel', '#retrieveAssessment .answer']) {
+          const block = page.locator(`${place} .block`).first()
+          await block.getByRole('button', { name: 'Copy' }).click()
+          await block.getByRole('button', { name: 'Copied' }).waitFor()
+          expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+            (await block.locator('pre').textContent()) as string,
+          )
+        }
+        // Without HTTPS a page has no clipboard.
+        await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined })')
+        const block = page.locator('#listAssessments .panel .block').first()
+        await block.getByRole('button', { name: 'Copy' }).click()
+        expect(await page.evaluate('String(getSelection())')).toBe(
+          (await block.locator('pre').textContent()) as string,
+        )
+        expect(consoleMessages).toEqual([])
+      },
+    )
+  })
+
+  test('links every section and row to itself, and marks the section in view', async () => {
+    await visiting({ viewport: { width: 1280, height: 900 } }, async ({ page, consoleMessages }) => {
+      await page.goto(`${service.url}/docs`)
+      const broken = `[...document.querySelectorAll('a[href^="#"]')].map(link => link.hash.slice(1))
+        .filter(id => document.querySelectorAll('[id="' + id + '"]').length !== 1)`
+      expect(await page.evaluate(broken)).toEqual([])
+      const without = `[...document.querySelectorAll('main section:not(#try) h2, tbody th')]
+        .filter(place => !place.querySelector('.anchor')).length`
+      expect(await page.evaluate(without)).toBe(0)
+      const marked = page.locator('nav [aria-current]')
+      for (const id of ['listAssessments', 'filters', 'AssessmentRecord', 'OAuthError']) {
+        await page.click(`nav a[href="#${id}"]`)
+        await page.locator(`nav a[href="#${id}"][aria-current]`).waitFor()
+        expect(await marked.count()).toBe(1)
+      }
+      await page.goto(`${service.url}/docs#listAssessments-filter-seids`)
+      expect(await page.locator('tr:target code').first().textContent()).toBe('filter[seids][]')
+      await page.locator('nav a[href="#listAssessments"][aria-current]').waitFor()
+      expect(consoleMessages).toEqual([])
+    })
+  })
+
+  test('has a menu on a phone, with the schemas and the section in view', async () => {
+    await visiting({ viewport: { width: 390, height: 844 } }, async ({ page, consoleMessages }) => {
+      await page.goto(`${service.url}/docs`)
+      const link = page.locator('nav a[href="#AssessmentRecord"]')
+      expect(await link.isVisible()).toBe(false)
+      await page.click('nav summary')
+      await link.click()
+      expect(await link.isVisible()).toBe(false)
+      await page.getByText('Contents: AssessmentRecord').waitFor()
+      expect(await page.locator('#AssessmentRecord h2').isVisible()).toBe(true)
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await link.waitFor()
+      expect(consoleMessages).toEqual([])
+    })
+  })
+
+  test('has everything without JavaScript', async () => {
+    await visiting({ viewport: { width: 390, height: 844 }, javaScriptEnabled: false }, async ({ page }) => {
+      await page.goto(`${reference.url}/docs`)
+      expect(await page.locator('header').textContent()).toContain(
+        '$AXPORT_URL, the address of this page without /docs',
+      )
+      expect(await page.locator('nav a[href="#ResultPart"]').isVisible()).toBe(true)
+      expect(await page.locator('pre.curl:visible').count()).toBe(3)
+      await page.locator('#issueToken summary', { hasText: 'Python' }).click()
+      expect(await page.locator('#issueToken pre.Python').isVisible()).toBe(true)
+      expect(await page.getByRole('button').count()).toBe(0)
+      expect(await page.locator('body').textContent()).not.toContain('BASE_URL')
+    })
   })
 
   test('gets a token, a list, its next page and a record from its own origin', async () => {

@@ -6,6 +6,7 @@ import type { PlatformTimeZone } from '../openapi/time-zone.ts'
 import script from './page.browser.js' with { type: 'text' }
 import style from './page.css' with { type: 'text' }
 import { docsPage } from './page.ts'
+import samplesStyle from './samples.css' with { type: 'text' }
 import tryScript from './try.browser.js' with { type: 'text' }
 import tryStyle from './try.css' with { type: 'text' }
 import widths from './widths.css' with { type: 'text' }
@@ -61,7 +62,7 @@ export function docsEndpoints(limits: Limits, timeZone: PlatformTimeZone): Endpo
   return [
     json,
     described('/docs', headersOf('text/html'), zone => docsPage(openApiDocument(limits, zone), withForms)),
-    file('/docs/page.css', 'text/css', style + (withForms ? tryStyle : '') + widths),
+    file('/docs/page.css', 'text/css', [style, samplesStyle, withForms ? tryStyle : '', widths].join('\n')),
     file('/docs/page.js', 'text/javascript', script),
     ...(withForms ? [file('/docs/try.js', 'text/javascript', tryScript)] : []),
   ]

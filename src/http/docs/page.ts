@@ -1,11 +1,12 @@
 import type { OpenApiDocument, Operation, Parameter, Response, Schema } from '../openapi/document.ts'
 import { described, filled, type Html, html } from './html.ts'
 import page from './page.html.txt' with { type: 'text' }
+import { block, codeSamples } from './samples.ts'
 import forms from './try.html.txt' with { type: 'text' }
 
 /**
  * The OpenAPI document as HTML. Addresses are relative, for proxies that add a path. Swagger UI 5.35 (1.9 MB) and Scalar
- * 1.46 (3.6 MB) are blank without script; this page and its files have 48 KB, and its policy needs no exception.
+ * 1.46 (3.6 MB) are blank without script; this page and its files have 72 KB, and its policy needs no exception.
  */
 export function docsPage(document: OpenApiDocument, withForms: boolean): string {
   const { info, paths, components } = document
@@ -21,7 +22,7 @@ export function docsPage(document: OpenApiDocument, withForms: boolean): string 
   const schemas = Object.entries(components.schemas).filter(([name]) => name !== 'TokenRequest')
   const headerRows = Object.entries(components.headers).map(
     ([name, { example, description }]) => html`
-    <tr id="header-${name}"><th scope="row"><code>${name}</code></th><td><code>${example}</code></td><td>${described(description)}</td></tr>`,
+    <tr id="header-${name}"><th scope="row"><code>${name}</code>${anchor(`header-${name}`)}</th><td><code>${example}</code></td><td>${described(description)}</td></tr>`,
   )
   return filled(page, {
     title: info.title,
@@ -31,18 +32,23 @@ export function docsPage(document: OpenApiDocument, withForms: boolean): string 
     operationLinks: operations.map(({ operationId: id, summary }) => html`<a href="#${id}">${summary}</a>`),
     schemaLinks: schemas.map(([name]) => html`<a class="schema" href="#${name}">${name}</a>`),
     summary: described(summary),
+    timeZone:
+      info['x-time-zone'] &&
+      html`<p>Time zone of the platform, in which days begin and end: <code>${info['x-time-zone']}</code></p>`,
     tryForms: withForms && trySection(document),
     chapters: chapters.map(
       ({ title, id, paragraphs }) => html`
 <section id="${id}">
-  <h2>${title}</h2>
+  <h2>${title}${anchor(id)}</h2>
   ${paragraphs.map(paragraph => html`<p>${described(paragraph)}</p>`)}
 </section>`,
     ),
     operations: operations.map(operation => operationSection(document, operation)),
+    headersAnchor: anchor('headers'),
     headers: table(['Name', 'Example', 'Meaning'], headerRows),
     schemas: schemas.map(
-      ([name, schema]) => html`<section id="${name}"><h2>${name}</h2>${fieldTable(schema)}</section>`,
+      ([name, schema]) =>
+        html`<section id="${name}"><h2>${name}${anchor(name)}</h2>${fieldTable(name, schema)}</section>`,
     ),
   }).text
 }
@@ -57,37 +63,45 @@ function operationSection(
     const preset =
       schema.default !== undefined &&
       html` <span class="default">Default: <code>${String(schema.default)}</code></span>`
-    return row(html`<code>${name}</code>`, schema, html`${described(description)}${preset}`)
+    const id = idOf(operationId, name)
+    return row(id, html`<code>${name}</code>`, schema, html`${described(description)}${preset}`)
   })
   return html`
 <section id="${operationId}">
-  <h2>${summary}</h2>
+  <h2>${summary}${anchor(operationId)}</h2>
   <p class="endpoint"><span class="method">${method.toUpperCase()}</span> <code>${path}</code></p>
   <p>${described(description)}</p>
-  <pre class="sample">${operation['x-codeSamples'].map(({ source }) => source)}</pre>
+  ${codeSamples(operation['x-codeSamples'])}
   ${rows.length > 0 && html`<h3>Parameters</h3>${table(['Name', 'Type', 'Meaning'], rows)}`}
-  ${body && html`<h3>Body</h3><p>A form or JSON.</p>${fieldTable(components.schemas[nameOf(body)])}`}
+  ${body && html`<h3>Body</h3><p>A form or JSON.</p>${fieldTable(operationId, components.schemas[nameOf(body)])}`}
   <h3>Answers</h3>
   ${Object.entries(responses).map(([status, response]) => responseBlock(status, response))}
 </section>`
 }
 
-const fieldTable = (schema: Schema = {}) => table(['Field', 'Type', 'Meaning'], fieldRows(schema, ''))
+const fieldTable = (within: string, schema: Schema = {}) =>
+  table(['Field', 'Type', 'Meaning'], fieldRows(within, schema, ''))
 
-function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): Html[] {
+function fieldRows(within: string, { properties = {}, required = [] }: Schema, prefix: string): Html[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const optional = !required.includes(name) && html` <small>optional</small>`
     const field = html`<code>${prefix}${name}</code>${optional}`
     return [
-      row(field, schema, described(schema.description)),
+      row(idOf(within, prefix + name), field, schema, described(schema.description)),
       // An object without a name of its own shows its fields in place.
-      ...fieldRows(schema.items ?? schema, `${prefix}${name}${schema.items ? '[]' : ''}.`),
+      ...fieldRows(within, schema.items ?? schema, `${prefix}${name}${schema.items ? '[]' : ''}.`),
     ]
   })
 }
 
-const row = (name: Html, schema: Schema, meaning: Html) => html`
-    <tr><th scope="row">${name}</th><td>${typeOf(schema)}</td><td>${meaning}</td></tr>`
+const row = (id: string, name: Html, schema: Schema, meaning: Html) => html`
+    <tr id="${id}"><th scope="row">${name}${anchor(id)}</th><td>${typeOf(schema)}</td><td>${meaning}</td></tr>`
+
+/** The id of a parameter or a field: `listAssessments-filter-seids`. */
+const idOf = (within: string, name: string) => `${within}-${name.match(/\w+/g)?.join('-')}`
+
+/** A link to the heading or row that it stands in, to copy. */
+const anchor = (id: string) => html`<a class="anchor" href="#${id}" aria-label="Link to this">#</a>`
 
 const table = (headings: string[], rows: Html[]) => html`
   <table>
@@ -105,7 +119,7 @@ function responseBlock(status: string, { description, headers = {}, content }: R
   <details class="answer"${status === '200' && html` open`}>
     <summary><span class="status s${status[0]}">${status}</span> ${described(description)}</summary>
     ${schema && html`<p>Body: ${typeOf(schema)}. Headers: ${links}.</p>`}
-    ${values.map(value => html`<pre>${JSON.stringify(value, null, 2)}</pre>`)}
+    ${values.map(value => block(html`<pre>${JSON.stringify(value, null, 2)}</pre>`))}
   </details>`
 }
 

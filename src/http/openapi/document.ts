@@ -24,7 +24,13 @@ export interface Operation {
   requestBody?: { content: Record<string, { schema: Schema }> }
   /** By status. */
   responses: Record<string, Response>
-  'x-codeSamples': { source: string }[]
+  'x-codeSamples': CodeSample[]
+}
+
+/** A program in one language, which reads the base address from AXPORT_URL. */
+export interface CodeSample {
+  label: string
+  source: string
 }
 
 export interface Parameter {
