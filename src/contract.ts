@@ -1,6 +1,6 @@
 import { Type as t } from '@sinclair/typebox'
 
-/** The parameters of the list request (contract L1 to L4, F2 to F11), as they are read, documented and sent, and the shapes of records. */
+/** The parameters of the list request (contract L1 to L4, F2 to F11), as they are read and sent; the shapes of records. */
 
 /** Values that a filter may have at most: 400 past it. */
 export const MAX_FILTER_VALUES = 1000

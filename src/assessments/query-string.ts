@@ -28,7 +28,7 @@ const PARAMETERS = Object.entries(LIST_PARAMETERS).map(([key, parameter]) => ({
 type Texts = (string | undefined)[]
 
 /**
- * Reads a list request (contract L1 to L4, F1): unknown names are ignored, and sort and order fall back (contract L9). Throws
+ * Reads a list request (contract L1 to L4, F1): unknown names are ignored, sort and order fall back (contract L9). Throws
  * HttpError 400 that names each parameter with another unreadable value: dropping that would widen the answer. Pure.
  */
 export function parseListQuery(queryString: string): ListQuery {

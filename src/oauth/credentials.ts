@@ -19,7 +19,7 @@ export function clientOf(body: unknown, authorization: string | null): Client {
     return value
   })
   if (grantType !== 'client_credentials') throw unsupportedGrantType('grant_type must be client_credentials')
-  // A repeated header arrives as one, joined by a comma (RFC 9110 §5.3). In `Digest a="…", b="…"` no name ends in a blank.
+  // A repeated header arrives as one, joined by a comma (RFC 9110 §5.3). No blank follows a name in `Digest a="…", b="…"`.
   if (/, *[\w!#$%&'*+.^`|~-]+(?: |$)/.test(authorization ?? ''))
     throw oauthError(400, 'The Authorization header must not be repeated')
   // RFC 9110 §11.1: the scheme is case-insensitive.

@@ -1,7 +1,7 @@
 import type { CodeSample } from '../openapi/document.ts'
 import { type Html, html } from './html.ts'
 
-/** How the samples write the base address: in a shell as it is, elsewhere as an expression, in whose place a string fits. */
+/** How the samples write the base address: in a shell as it is, elsewhere as an expression, which a string replaces. */
 const BASE = /(\$AXPORT_URL|process\.env\.AXPORT_URL|os\.environ\["AXPORT_URL"\]|os\.Getenv\("AXPORT_URL"\))/
 
 /** The samples of an operation, one below the other; page.browser.js makes tabs of them. */
