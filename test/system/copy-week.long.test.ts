@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, educator, organization, proctor, product, removal } from '../support/fixtures.ts'
 import { program, requires } from '../support/requires.ts'
-import { startNightlyScript } from './support/copy-keeper.ts'
+import { startNightlyScript, startPythonSample } from './support/copy-keeper.ts'
 import { CopyWeek } from './support/copy-week.ts'
 
 setDefaultTimeout(300_000)
@@ -13,7 +13,14 @@ afterAll(cleanUp)
 const PSQL = program('psql', 'postgresql-client-15')
 
 /** The programs that keep a copy, and what each needs. */
-const KEEPERS = [{ name: 'the script of docs/integrate/sync.md', start: startNightlyScript, needs: [PSQL] }]
+const KEEPERS = [
+  { name: 'the script of docs/integrate/sync.md', start: startNightlyScript, needs: [PSQL] },
+  {
+    name: 'docs/integrate/examples/every_page.py',
+    start: startPythonSample,
+    needs: [program('python3')],
+  },
+]
 
 /** The nights of the week. Each has the usual changes of a day before. */
 const NIGHTS: ((week: CopyWeek) => Promise<void>)[] = [

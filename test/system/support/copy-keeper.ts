@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { emptyDatabase } from '../../support/cluster.ts'
@@ -88,5 +88,40 @@ export async function startNightlyScript({
       await sql.end({ timeout: 1 })
       await database.drop()
     },
+  }
+}
+
+const SAMPLE = join(import.meta.dir, '../../../docs/integrate/examples/every_page.py')
+
+/** The Python module of docs/integrate/examples, whose file is the copy. */
+export async function startPythonSample({
+  baseUrl,
+  clientId,
+}: {
+  baseUrl: string
+  clientId: string
+}): Promise<CopyKeeper> {
+  const folder = emptyFolder()
+  const file = join(folder, 'educators.ndjson')
+  return {
+    folder,
+    async night(secret) {
+      const env = {
+        PATH: process.env.PATH ?? '',
+        AXPORT_URL: baseUrl,
+        AXPORT_CLIENT_ID: clientId,
+        AXPORT_CLIENT_SECRET: secret,
+        AXPORT_TIMEOUT: '2',
+        AXPORT_RETRY_FOR: '2',
+      }
+      const { code, stderr } = await ended(launch(['python3', SAMPLE, file], { env, cwd: folder }), {})
+      return { code, stderr }
+    },
+    async copy() {
+      if (!existsSync(file)) return []
+      const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+      return lines.map(line => JSON.parse(line) as { id: number }).sort((one, other) => one.id - other.id)
+    },
+    async close() {},
   }
 }
