@@ -1,4 +1,4 @@
-import { LIST_PARAMETERS } from '../contract.ts'
+import { DID_YOU_MEAN, LIST_PARAMETERS } from '../contract.ts'
 import { Failure, TransientFailure } from '../errors.ts'
 import { type Answer, bodyOf, explain, readJson, routeTo, Unanswered } from './failures.ts'
 import { type HttpProxy, isLoopback } from './proxy.ts'
@@ -57,7 +57,7 @@ export class Client {
       try {
         const headers = { ...encoding, authorization: `Bearer ${await this.currentToken()}` }
         const answer = await this.send(`${url}?${queryString}`, { headers })
-        this.warnOfIgnored(answer.headers.get('axport-did-you-mean'))
+        this.warnOfIgnored(answer.headers.get(DID_YOU_MEAN))
         if (answer.status !== 401) return bodyOf(answer, url, this.service.proxy)
         this.token = undefined
         if (++refusals > MAX_NEW_TOKENS)
