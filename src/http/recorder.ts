@@ -1,13 +1,11 @@
 import { type PendingDisclosure, recordDisclosures } from '../assessments/disclosure.ts'
 import { onTimeout } from '../postgres/connection/clock.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
+import { RECORDING_LANE } from '../postgres/pool/fair-queue.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 
 /** Disclosures that one statement records: some hundred kilobytes. */
 const MAX_TOGETHER = 50
-
-/** A lane of its own in the queue for a connection: no client id has a colon. */
-const LANE = 'disclosures:'
 
 interface Waiting {
   disclosure: PendingDisclosure
@@ -70,7 +68,7 @@ export class Recorder {
   async #recordTogether(all: Waiting[]): Promise<void> {
     try {
       // A client that hangs up does not cancel the statement.
-      const db = this.database.forRequest({ writes: 'disclosures' }, LANE)
+      const db = this.database.forRequest({ writes: 'disclosures' }, RECORDING_LANE)
       const disclosures = all.map(({ disclosure }) => disclosure)
       await recordDisclosures(db, disclosures)
       this.database.writes.accepted('disclosures')

@@ -31,6 +31,17 @@ test('the first waiter of a new lane waits for at most one waiter of each other 
   expect(turns(line)).toEqual(['A2', 'B1', 'A3'])
 })
 
+test('a lane that may have none keeps its turn', () => {
+  const line = lanes('A1', 'A2', 'B1', 'B2')
+  expect(line.next(name => name !== 'A')).toBe('B1')
+  expect([...line.waiting()]).toEqual([
+    ['A', 2],
+    ['B', 1],
+  ])
+  expect(line.next(() => false)).toBeUndefined()
+  expect(turns(line)).toEqual(['A1', 'B2', 'A2'])
+})
+
 test('a waiter that leaves is not counted, and the order of the others is unchanged', () => {
   const line = lanes('A1', 'A2', 'B1')
   line.delete('A', 'A1')

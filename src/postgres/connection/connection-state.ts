@@ -6,14 +6,14 @@ export type ConnectionState =
   /** Somebody has taken it, and may be between two statements. */
   | Running
   /** The server is asked whether it still answers, and is of the kind asked for. If not, the connection is closed. */
-  | { is: 'testing' }
+  | { is: 'testing'; next: Idle | Running }
   /** A cancel request is on its way. Nobody else may get the connection: the request would hit the next statement. */
   | { is: 'cancelling'; next: Idle | Running | Closed }
   | Closed
 
 type Idle = { is: 'idle'; since: number }
-/** `until`: when the time of whoever has taken it is over, by the clock. */
-type Running = { is: 'running'; until: number }
+/** `until`: when the time of whoever has taken it is over, by the clock. `lane`: who that is. */
+type Running = { is: 'running'; until: number; lane: string }
 type Closed = { is: 'closed'; why: unknown }
 
 /**

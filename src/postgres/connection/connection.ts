@@ -35,8 +35,8 @@ export class Connection {
   isStandby = false
   /** The server process, as the protocol reported it. */
   backend!: Backend
-  /** Called when it is idle after release(), at once or when a cancel request has been accepted. */
-  onIdle = () => {}
+  /** Called by release(), and when it is idle later because a cancel request had to be accepted. */
+  onRelease = () => {}
   /** Called once when the connection ends, for whatever reason. */
   onEnd = () => {}
   #state: ConnectionState = { is: 'opening' }
@@ -95,10 +95,10 @@ export class Connection {
     return this.isClosed || (this.#state.is === 'cancelling' && this.#state.next.is === 'closed')
   }
 
-  /** When the time of whoever has taken it is over, by the clock; undefined if nobody has. */
-  get until(): number | undefined {
-    const last = this.#state.is === 'cancelling' ? this.#state.next : this.#state
-    return last.is === 'running' ? last.until : undefined
+  /** Who has taken it, and until when, by the clock; undefined if nobody has. */
+  get taken(): { until: number; lane: string } | undefined {
+    const last = 'next' in this.#state ? this.#state.next : this.#state
+    return last.is === 'running' ? last : undefined
   }
 
   /** Whether a statement runs. */
@@ -131,15 +131,15 @@ export class Connection {
   }
 
   /** Takes an idle connection, until release(). @param until when its time is over, by the clock */
-  take(until = Number.POSITIVE_INFINITY): void {
-    this.#become({ is: 'running', until })
+  take(until = Number.POSITIVE_INFINITY, lane = ''): void {
+    this.#become({ is: 'running', until, lane })
   }
 
   /** Whether a connection still answers, and its server still is of the kind asked for. If not, it ends. */
   async test(timeoutMs = TEST_TIMEOUT_MS): Promise<boolean> {
     const before = this.#state
     if (before.is !== 'idle' && before.is !== 'running') return false
-    this.#become({ is: 'testing' })
+    this.#become({ is: 'testing', next: before })
     // A failed test closes it.
     await this.#identify(timeoutMs).catch(() => {})
     if (this.isClosed) return false
@@ -153,10 +153,9 @@ export class Connection {
     const idle = { is: 'idle', since: this.clock.now() } as const
     if (state.is === 'cancelling' && state.next.is === 'running')
       this.#become({ is: 'cancelling', next: idle })
-    if (state.is !== 'running') return
-    if (this.isBusy || !this.wire.isIdle) return void this.giveUp()
-    this.#become(idle)
-    this.onIdle()
+    else if (state.is === 'running' && (this.isBusy || !this.wire.isIdle)) void this.giveUp()
+    else if (state.is === 'running') this.#become(idle)
+    this.onRelease()
   }
 
   /** Takes an idle connection for a statement without parameters. Any failure ends it. @throws as run(); code ETIMEDOUT */
@@ -241,8 +240,9 @@ export class Connection {
     if (state.is !== 'cancelling') return
     if (state.next.is === 'closed') return this.destroy(state.next.why)
     if (!isAccepted) return this.destroy(timeoutError())
-    this.#become({ is: 'running', until: state.next.is === 'running' ? state.next.until : this.clock.now() })
-    if (state.next.is === 'idle') this.release()
+    if (state.next.is === 'running') return this.#become(state.next)
+    this.#become({ is: 'running', until: state.next.since, lane: '' })
+    this.release()
   }
 
   /**

@@ -12,7 +12,7 @@ import {
 } from '../failures.ts'
 import { Attempts } from './attempts.ts'
 import { GRACE_MS, type PoolBounds } from './bounds.ts'
-import { FairQueue, SHARED_LANE } from './fair-queue.ts'
+import { FairQueue, mostOf, SHARED_LANE } from './fair-queue.ts'
 import { logChange, type PoolState, type StateLog } from './pool-state.ts'
 
 /** A connection that was idle for longer is tested before use: a firewall may have dropped it. */
@@ -29,6 +29,7 @@ const RETRY_AFTER_SECONDS = 2
 
 /** A lease that waits for a connection. */
 interface Waiter {
+  lane: string
   deadline: number
   resolve(connection: Connection): void
   fail(error: Error): void
@@ -120,22 +121,16 @@ export class ConnectionPool {
   }
 
   /**
-   * Takes a connection, to be released, for a lease that ends after `statementMs`, and early enough for the deadline.
+   * Takes a connection, to be released, for a lease that ends after `statementMs`, and early enough for the deadline. A lane
+   * that holds as many as it may waits, even beside idle ones: one integration does not take all.
    * @param deadline when the request has to be over, by the clock
    * @throws DatabaseUnavailable, QueueTimeout, Displaced, ClientGone
    */
   async acquire(lane: string, deadline: number, signal?: AbortSignal): Promise<Connection> {
-    for (let connection = this.#lastIdle(); connection; connection = this.#lastIdle()) {
-      if (!this.#keep(connection)) continue
-      const { heardAt } = connection
-      if (this.clock.now() - heardAt < MAX_IDLE_MS && heardAt > this.#cutAt) {
-        connection.take(this.#endOf(deadline))
-        return connection
-      }
-      if (await connection.test()) continue
-      // Those that were heard later are well, as far as is known.
-      for (const other of this.connections)
-        if (other.state.is === 'idle' && other.heardAt <= heardAt) other.destroy()
+    const idle = this.#lastIdle()
+    if (idle && this.#isFresh(idle) && this.#roomOf(lane) > 0) {
+      idle.take(this.#endOf(deadline), lane)
+      return idle
     }
     const refusal = signal?.aborted ? new ClientGone() : this.#refusal()
     if (refusal) throw refusal
@@ -155,6 +150,13 @@ export class ConnectionPool {
     if (isCertain || now - this.#replacedAt > REPLACE_INTERVAL_MS) this.#replacedAt = now
   }
 
+  /** How many more connections a lane may hold. */
+  #roomOf(lane: string): number {
+    let room = mostOf(lane, this.bounds.size)
+    for (const { taken } of this.connections) if (taken?.lane === lane) room--
+    return room
+  }
+
   /** The idle connection that was used last. */
   #lastIdle(): Connection | undefined {
     let found: Connection | undefined
@@ -168,11 +170,15 @@ export class ConnectionPool {
     return found
   }
 
-  /** Ends a connection that is not to be used again. @returns whether it stays */
-  #keep(connection: Connection): boolean {
-    const isOver = this.clock.now() >= connection.expiresAt || connection.dialledAt <= this.#replacedAt
-    if (isOver && this.connections.delete(connection)) void connection.close()
-    return !isOver
+  /** Whether an idle connection may be used again. */
+  #isCurrent(connection: Connection): boolean {
+    return this.clock.now() < connection.expiresAt && connection.dialledAt > this.#replacedAt
+  }
+
+  /** Whether it may be used without a test. */
+  #isFresh(connection: Connection): boolean {
+    const { heardAt } = connection
+    return this.#isCurrent(connection) && this.clock.now() - heardAt < MAX_IDLE_MS && heardAt > this.#cutAt
   }
 
   /** When the time of a lease that begins now is over. */
@@ -186,14 +192,14 @@ export class ConnectionPool {
       this.#queue.delete(lane, waiter)
       reject(error)
     }
-    const waiter: Waiter = { deadline, resolve, fail }
+    const waiter: Waiter = { lane, deadline, resolve, fail }
     this.#queue.add(lane, waiter)
     const waitMs = Math.min(this.bounds.waitMs, deadline - GRACE_MS - this.clock.now())
     const tooLate = () => fail(new QueueTimeout('all connections to the database are in use'))
     const cancelTimeout = this.clock.after(waitMs, tooLate)
     const hangUp = () => fail(new ClientGone())
     signal?.addEventListener('abort', hangUp, { once: true })
-    this.#grow()
+    this.#serve()
     try {
       return await promise
     } finally {
@@ -202,13 +208,47 @@ export class ConnectionPool {
     }
   }
 
-  /** Gives an idle connection to the next one that waits. */
-  #hand(connection: Connection): void {
-    if (!this.#keep(connection)) return
-    const next = this.#queue.next()
-    if (!next) return
-    connection.take(this.#endOf(next.deadline))
+  /** Gives idle connections to those that wait and may have one, after a test where it is needed, and opens further ones. */
+  #serve(): void {
+    for (let idle = this.#lastIdle(); idle; idle = this.#lastIdle()) {
+      if (!this.#isCurrent(idle)) this.#end([idle])
+      else if (this.#isFresh(idle) && this.#hand(idle)) continue
+      else if (this.#wanted() > this.#testing()) void this.#test(idle)
+      else break
+    }
+    this.#grow()
+  }
+
+  /** Gives an idle connection to the next one that may have one; false if there is none. */
+  #hand(connection: Connection): boolean {
+    const next = this.#queue.next(lane => this.#roomOf(lane) > 0)
+    if (!next) return false
+    connection.take(this.#endOf(next.deadline), next.lane)
     next.resolve(connection)
+    return true
+  }
+
+  async #test(connection: Connection): Promise<void> {
+    const { heardAt } = connection
+    const isUsable = await connection.test()
+    const idle = [...this.connections].filter(({ state }) => state.is === 'idle')
+    // Those that were heard later are well, as far as is known.
+    if (!isUsable) this.#end(idle.filter(other => other.heardAt <= heardAt))
+    this.#serve()
+  }
+
+  /** Ends idle connections, which says nothing about others. */
+  #end(connections: Connection[]): void {
+    for (const connection of connections) this.connections.delete(connection)
+    for (const connection of connections) connection.destroy()
+  }
+
+  /** How many are tested for those that wait. */
+  #testing(): number {
+    let testing = 0
+    for (const { state } of this.connections)
+      if (state.is === 'testing' && state.next.is === 'idle') testing++
+    return testing
   }
 
   get #isFull(): boolean {
@@ -218,7 +258,14 @@ export class ConnectionPool {
   /** Opens connections for those that wait. */
   #grow(): void {
     if (this.#state.is !== 'up' || this.#attempts.isPausing) return
-    while (this.#queue.size > this.#attempts.size && !this.#isFull) void this.#add()
+    while (this.#wanted() > this.#attempts.size + this.#testing() && !this.#isFull) void this.#add()
+  }
+
+  /** How many of those that wait may have a connection. */
+  #wanted(): number {
+    let wanted = 0
+    for (const [lane, waiting] of this.#queue.waiting()) wanted += Math.min(waiting, this.#roomOf(lane))
+    return wanted
   }
 
   async #add(isSecond = false): Promise<void> {
@@ -233,11 +280,10 @@ export class ConnectionPool {
     if (this.#state.is === 'closed') return void connection.close()
     const opened = connection
     this.connections.add(opened)
-    opened.onIdle = () => this.#hand(opened)
+    opened.onRelease = () => this.#serve()
     opened.onEnd = () => this.#ended(opened)
     this.#become({ is: 'up' })
-    this.#hand(opened)
-    this.#grow()
+    this.#serve()
   }
 
   /** No connection could be opened. If no other is open, the database is down; the monitor watches those that are. */
@@ -273,6 +319,7 @@ export class ConnectionPool {
     const { state } = connection
     const isCut = state.is === 'closed' && isClosed(state.why)
     if (this.connections.delete(connection) && isCut) this.#cutAt = this.clock.now()
-    this.#grow()
+    // Its lane may hold another one now.
+    this.#serve()
   }
 }

@@ -1,5 +1,20 @@
-/** The lane of statements that no integration is known for. */
+/** The lane of tokens, of what is read with a token that was not seen before, and of statements of no request. */
 export const SHARED_LANE = ''
+
+/** The lane of recordings. No client id has a colon. */
+export const RECORDING_LANE = 'disclosures:'
+
+/** Connections of a pool that no single integration takes. */
+const KEPT_FREE = 2
+
+/**
+ * How many connections of a pool a lane may hold: an integration leaves two for others. A pool of three, two or one has no
+ * two to leave: there an integration holds one at a time.
+ */
+export function mostOf(lane: string, poolSize: number): number {
+  const isOfIntegration = lane !== SHARED_LANE && lane !== RECORDING_LANE
+  return isOfIntegration ? Math.max(1, poolSize - KEPT_FREE) : poolSize
+}
 
 /** A queue of lanes that take turns. Within a lane, first come is first served. */
 export class FairQueue<Waiter> {
@@ -28,9 +43,15 @@ export class FairQueue<Waiter> {
     if (lane.size === 0) this.#lanes.delete(name)
   }
 
-  /** Removes and returns the first of the lane whose turn it is. */
-  next(): Waiter | undefined {
+  /** How many wait in each lane. */
+  *waiting(): IterableIterator<[name: string, count: number]> {
+    for (const [name, lane] of this.#lanes) yield [name, lane.size]
+  }
+
+  /** Removes and returns the first of the lane whose turn it is, among those that may have one. Others keep their turn. */
+  next(mayHave = (_name: string) => true): Waiter | undefined {
     for (const [name, lane] of this.#lanes) {
+      if (!mayHave(name)) continue
       const [first] = lane as Iterable<Waiter>
       this.#lanes.delete(name)
       if (lane.size > 1) this.#lanes.set(name, lane)

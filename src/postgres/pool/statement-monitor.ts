@@ -44,7 +44,7 @@ export class StatementMonitor {
     this.#roundAt = now
     let isSilent = false
     for (const connection of connections) {
-      const lateMs = now - Math.max(connection.until ?? now, this.#resumedAt)
+      const lateMs = now - Math.max(connection.taken?.until ?? now, this.#resumedAt)
       if (lateMs > GRACE_MS) void connection.giveUp()
       // The server knows only the time of one statement, and behind a pooler not even that.
       else if (lateMs > GRACE_MS / 2 && connection.isBusy) connection.cancel()

@@ -1,3 +1,4 @@
+import type { Connection } from '../../../src/postgres/connection/connection.ts'
 import type { ConnectionPool } from '../../../src/postgres/pool/connection-pool.ts'
 import type { Setting } from './plan.ts'
 import type { Statement } from './process.ts'
@@ -47,9 +48,16 @@ export class Observer {
   /** The time from which no failure has an effect any more, except on connections that are lost silently. */
   #calmAt = 0
   #isLost = false
+  /** The time when a connection last ended: then idle ones are tested. */
+  #endedAt = 0
   /** The time since which a statement waits although a further connection could be opened. */
   #roomSince: number | undefined
-  readonly #turns = new Turns(what => this.wrong(what))
+  readonly #turns = new Turns(
+    what => this.wrong(what),
+    lane => this.#roomOf(lane) <= 0,
+  )
+  /** The open connections. */
+  connections: ReadonlySet<Connection> = new Set()
 
   /** @param trace is called with a line for each event */
   constructor(
@@ -72,6 +80,7 @@ export class Observer {
   /** A connection begins to open, or has ended. */
   hold(change: 1 | -1): void {
     this.held += change
+    if (change < 0) this.#endedAt = this.time.now()
     this.note(`connections: ${this.held}`)
     // With two hosts, an attempt continues with the second host.
     if (change > 0 && this.isClosed && this.setting.hosts === 1)
@@ -242,14 +251,32 @@ export class Observer {
     }
     const { inUse, idle, waiting } = pool.stats()
     if (inUse + idle > this.setting.size) this.wrong(`${inUse + idle} connections of ${this.setting.size}`)
-    if (idle > 0 && waiting > 0) this.wrong('a statement waits beside an idle connection')
+    for (const lane of this.#turns.waiting.keys())
+      if (this.#roomOf(lane) < 0) this.wrong(`lane "${lane}" holds more connections than it may`)
+    // Those that wait for a connection, and may have one that is not being tested for them.
+    let able = -[...pool.connections].filter(({ state }) => state.is === 'testing').length
+    for (const [lane, count] of this.#turns.waiting) able += Math.min(count, this.#roomOf(lane))
+    if (idle > 0 && able > 0) this.wrong('a statement waits beside an idle connection')
+    // In a failure, the last word of a server may have been heard.
+    for (const { id, lane, askedAt } of this.isCalm ? this.pending : [])
+      for (const { state, heardAt } of pool.connections)
+        if (state.is === 'idle' && heardAt > Math.max(askedAt, this.#endedAt))
+          if (this.#turns.isWaiting(id) && this.#roomOf(lane) > 0)
+            this.wrong(`${id} waits beside a connection that needs no test`)
     if (waiting > this.pending.size) this.wrong('a statement waits that is over')
     // Connections that are being opened for waiting statements, or that are closing.
     const others = this.held - inUse - idle
-    if (waiting <= others || this.held >= this.setting.size) this.#roomSince = undefined
+    if (able <= others || this.held >= this.setting.size) this.#roomSince = undefined
     else this.#roomSince ??= now
     if (now - (this.#roomSince ?? now) > LONGEST_PAUSE + TOLERANCE)
       this.wrong('a statement waits though a connection could be opened')
+  }
+
+  /** How many more connections a lane may hold: an integration leaves two for others, and holds at least one. */
+  #roomOf(lane: string): number {
+    const { size } = this.setting
+    const most = lane === '' ? size : Math.max(1, size - 2)
+    return most - [...this.connections].filter(({ taken }) => taken?.lane === lane).length
   }
 
   #question(id: number): Question {

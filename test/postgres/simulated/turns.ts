@@ -15,7 +15,11 @@ export class Turns {
   readonly #turnOf = new Map<string, number>()
   readonly #sentOf = new Map<string, number>()
 
-  constructor(private readonly wrong: (what: string) => void) {}
+  /** @param isFull whether a lane holds as many connections as it may */
+  constructor(
+    private readonly wrong: (what: string) => void,
+    private readonly isFull: (lane: string) => boolean,
+  ) {}
 
   /** A statement enters the queue. */
   enter(id: number, lane: string): void {
@@ -31,6 +35,12 @@ export class Turns {
     return this.#waiting.has(id)
   }
 
+  /** How many wait in each lane. */
+  get waiting(): Map<string, number> {
+    const lanes = Map.groupBy(this.#waiting.values(), ({ lane }) => lane)
+    return new Map([...lanes].map(([lane, waiters]) => [lane, waiters.length]))
+  }
+
   /** A statement is sent. */
   sent(id: number, lane: string): void {
     this.#step++
@@ -43,13 +53,13 @@ export class Turns {
     this.#sentOf.set(lane, this.#step)
   }
 
-  /** A lane is first come, first served. A lane has no second turn before every waiting lane has had one. */
+  /** A lane is first come, first served. A lane has no second turn before every waiting lane that may have one. */
   #check({ lane, since }: Waiter): void {
     const before = this.#turnOf.get(lane)
     for (const [id, other] of this.#waiting) {
       if (other.lane === lane) {
         if (other.since < since) this.wrong(`${id} came before another one of its lane`)
-      } else if (before !== undefined && other.since < before) {
+      } else if (before !== undefined && other.since < before && !this.isFull(other.lane)) {
         if ((this.#sentOf.get(other.lane) ?? 0) < before) this.wrong(`it was the turn of ${id}`)
       }
     }

@@ -53,6 +53,7 @@ export class World {
       { info: (_, line) => observer.logged(line), warn: (_, line) => observer.logged(line) },
       time,
     )
+    observer.connections = this.database.pool.connections
   }
 
   /** Runs all events until `end`. */
@@ -99,7 +100,7 @@ export class World {
     }
     observer.asked(question)
     const { pool } = this.database
-    const before = pool.stats()
+    const before = pool.stats().waiting
     const leases = this.database.forRequest(client, lane)
     const runner = isForRequest ? leases : this.database
     const answer = further
@@ -110,8 +111,7 @@ export class World {
       error => observer.over(question, { error }),
     )
     drainMicrotasks()
-    // An idle connection may have to be tested first.
-    if (before.idle === 0 && pool.stats().waiting > before.waiting) observer.waits(question)
+    if (pool.stats().waiting > before) observer.waits(question)
     if (isForRequest && hangsUpAfter !== null)
       this.time.add('read', hangsUpAfter, () => this.#hangUp(question))
   }
