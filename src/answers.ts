@@ -29,7 +29,7 @@ export interface LogFields {
   clientId?: string
   /** How many, in the answer. */
   records?: number
-  /** The reasons of a 400 or a 401. They name parameters, and never quote the request. */
+  /** The reasons of a 400, a 401 or a 503 for overload. They name parameters, and never quote the request. */
   refused?: string[]
   /** Why disclosures could not be recorded, and the answer was not sent. */
   withheld?: string

@@ -82,13 +82,8 @@ export async function startService(database: Database, log: Logger, address: Add
     { name: 'service', run: async () => (isStopping ? 'it is stopping' : undefined) },
     ...databaseChecks(primary, standbys, isRecording),
   ]
-  const metrics = new Metrics({
-    build: BUILD,
-    counters,
-    inFlight: () => server.inFlight(),
-    primary,
-    standbys,
-  })
+  const load = { inFlight: () => server.inFlight(), held: () => server.held() }
+  const metrics = new Metrics({ build: BUILD, counters, ...load, primary, standbys })
   const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
   const options = { certificate, standbys, slowMs, counters, trustedProxies, onAnswered }
   const server = startServer(primary, log, address, limits.http, options)

@@ -2,17 +2,21 @@ import { type Answer, apiError } from '../answers.ts'
 import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import type { Counters } from '../counters.ts'
+import { Displaced } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Standbys } from '../postgres/standby/standbys.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
-import { answerOf, refuseOverload } from './errors.ts'
+import { refuseOverload, slowAnswerOf } from './errors.ts'
 import { LastUse } from './notes.ts'
 import { type Read, Reading } from './reading.ts'
 import { requesterOf } from './requester.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
+
+/** Why a request got a 503, for operators. */
+const OVERLOAD = 'more requests at a time than MAX_REQUESTS'
 
 /** The two endpoints of the API. */
 export function assessmentEndpoints(
@@ -25,10 +29,15 @@ export function assessmentEndpoints(
   const lastUse = new LastUse(db)
   const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
-    refuseOverload(request, () => reading.displace(tokenDigest))
-    const answer = await reading
-      .answer(requesterOf(request, db.bounds), tokenDigest, read)
-      .catch((error: unknown) => answerOf(request, error, apiError))
+    const ask = async () => {
+      refuseOverload(request, () => reading.displace(tokenDigest))
+      return await reading.answer(requesterOf(request, db.bounds), tokenDigest, read)
+    }
+    const answer = await ask().catch(async (error: unknown) => {
+      const answer = await slowAnswerOf(request, error, apiError)
+      const clientId = error instanceof Displaced ? reading.clientOf(tokenDigest) : undefined
+      return clientId ? { ...answer, logFields: { clientId, refused: [OVERLOAD] } } : answer
+    })
     // An answer names a client only if its token is live.
     if (answer.logFields?.clientId) lastUse.note(tokenDigest)
     return await disclosing.recorded(request, answer)

@@ -1,7 +1,7 @@
 import type { AnyElysia } from 'elysia'
-import { type Answer, type ErrorStyle, errorAnswer } from '../answers.ts'
+import type { Answer, ErrorStyle } from '../answers.ts'
 import type { BodyLimits } from '../oauth/body.ts'
-import { answerOf, methodNotAllowed } from './errors.ts'
+import { methodNotAllowed, slowAnswerOf } from './errors.ts'
 import { respond } from './respond.ts'
 
 /** What one client may take of the service. Sizes in bytes. */
@@ -41,9 +41,11 @@ export function mount(app: AnyElysia, { path, method, answer, style }: Endpoint)
       try {
         return respond(request, await answer(request, { id: params?.id ?? '', token: bearer ?? '' }))
       } catch (error) {
-        return respond(request, answerOf(request, error, style))
+        return respond(request, await slowAnswerOf(request, error, style))
       }
     })
   }
-  app.all(path, ({ request }) => respond(request, errorAnswer(methodNotAllowed(method, style))))
+  app.all(path, async ({ request }) =>
+    respond(request, await slowAnswerOf(request, methodNotAllowed(method, style), style)),
+  )
 }

@@ -11,6 +11,24 @@ export function answerOf(request: Request, error: unknown, style: ErrorStyle): A
   return errorAnswer(known)
 }
 
+/**
+ * The answer to a request that failed, which waits if the request was refused for overload, or is one of very many errors
+ * of clients: see Overload.
+ */
+export async function slowAnswerOf(request: Request, error: unknown, style: ErrorStyle): Promise<Answer> {
+  const answer = answerOf(request, error, style)
+  const { overload, counters } = originOf(request).monitor
+  const isRefused = error instanceof Displaced
+  const isClients = answer.status >= 400 && answer.status < 500
+  if (!isRefused && !(isClients && overload.countError())) return answer
+  counters.heldRefusals++
+  const startedAt = performance.now()
+  const isHeld = await overload.hold(request.signal)
+  originOf(request).heldMs = performance.now() - startedAt
+  // RFC 9112 §9.6: Bun closes the connection after such an answer.
+  return isHeld ? answer : { ...answer, headers: { ...answer.headers, connection: 'close' } }
+}
+
 /** The HttpError for an error: a known failure of the database has its own status, an unforeseen error is a 500. */
 export function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
   if (error instanceof HttpError) return error

@@ -25,7 +25,7 @@ export class Reading {
 
   /** As ConnectionPool.displace(), for a request with this token, where it would wait for a connection. */
   displace(tokenDigest: Uint8Array): boolean {
-    const database = this.standbys?.candidates(tokenDigest)[0]?.database ?? this.primary
+    const database = this.#firstFor(tokenDigest)
     return database.pool.displace(this.#laneOf(database, tokenDigest))
   }
 
@@ -67,6 +67,15 @@ export class Reading {
   ): Promise<Answer> {
     const db = database.forRequest(requester, this.#laneOf(database, tokenDigest))
     return await read(db, this.#memoryOf(database), tokenDigest)
+  }
+
+  /** The integration of a token that the first server in turn has seen. */
+  clientOf(tokenDigest: Uint8Array): string | undefined {
+    return this.#laneOf(this.#firstFor(tokenDigest), tokenDigest)
+  }
+
+  #firstFor(tokenDigest: Uint8Array): ServingDatabase {
+    return this.standbys?.candidates(tokenDigest)[0]?.database ?? this.primary
   }
 
   #laneOf(database: ServingDatabase, tokenDigest: Uint8Array): string | undefined {

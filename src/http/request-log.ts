@@ -5,6 +5,7 @@ import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
 import { familyOf } from '../networks.ts'
 import type { RefusalNotes } from './notes.ts'
+import type { Overload } from './overload.ts'
 
 /** What the service writes its log with. */
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
@@ -32,6 +33,7 @@ export interface Monitor {
   /** Requests that are answered at the same time, at most, and that are in work. */
   maxRequests: number
   inFlight(): number
+  overload: Overload
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
   isDraining(): boolean
   onAnswered(answered: Answered): void
@@ -46,6 +48,8 @@ interface Exchange {
   monitor: Monitor
   answer?: Answer
   bytes: number
+  /** For how long the answer was held back: see Overload. */
+  heldMs: number
 }
 
 const exchanges = new WeakMap<Request, Exchange>()
@@ -74,7 +78,7 @@ export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
       const peer = server?.requestIP(request)?.address
       const forwarded = request.headers.get('x-forwarded-for')
       const address = peer && clientAddress(peer, forwarded, monitor.trustedProxies)
-      exchanges.set(request, { id, address, started: performance.now(), monitor, bytes: 0 })
+      exchanges.set(request, { id, address, started: performance.now(), monitor, bytes: 0, heldMs: 0 })
     })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)
@@ -97,7 +101,7 @@ function report(method: string, route: string | undefined, exchange: Exchange, a
   monitor.onAnswered({ route, status, ms, records, bytes })
   const about = { request_id, address, client_id, method, route, status, ms, records, bytes }
   const why = { refused, withheld, resembled: resembled.length > 0 ? resembled : undefined }
-  const slow = ms >= monitor.slowMs || undefined
+  const slow = ms - exchange.heldMs >= monitor.slowMs || undefined
   monitor.log[slow ? 'warn' : 'info']({ ...about, ...why, slow }, 'request')
 }
 

@@ -9,9 +9,10 @@ import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
 import { type Limits, mount } from './endpoint.ts'
-import { answerOf } from './errors.ts'
+import { slowAnswerOf } from './errors.ts'
 import { RefusalNotes } from './notes.ts'
 import { PlatformTimeZone } from './openapi/time-zone.ts'
+import { Overload } from './overload.ts'
 import { type Log, type Monitor, requestLog } from './request-log.ts'
 import { respond } from './respond.ts'
 import type { Certificate } from './tls.ts'
@@ -37,8 +38,9 @@ export function startServer(
   let isDraining = false
   /** The one that listens, and those with earlier certificates until their requests are answered. */
   const servers = new Set<Bun.Server<unknown>>()
+  const overload = new Overload(limits.requests)
   const inFlight = () => {
-    let requests = 0
+    let requests = -overload.held
     for (const server of servers) requests += server.pendingRequests
     return requests
   }
@@ -47,6 +49,7 @@ export function startServer(
     inFlight,
     isDraining: () => isDraining,
     maxRequests: limits.requests,
+    overload,
     slowMs: Number.POSITIVE_INFINITY,
     counters: new Counters(),
     onAnswered: () => {},
@@ -82,8 +85,10 @@ export function startServer(
   return {
     /** With the real port if the address had 0. */
     url: urlOf({ host: address.host, port }, certificate !== undefined),
-    /** Requests that have arrived and are not answered yet. */
+    /** Requests that have arrived and are not answered yet, without those that are held back. */
     inFlight,
+    /** Refusals that are held back. */
+    held: () => overload.held,
     /** Serves with another certificate. Requests in flight finish; Bun closes idle connections and resets handshakes. */
     renew(renewed: Certificate): void {
       const old = app.server
@@ -97,6 +102,7 @@ export function startServer(
     /** Accepts no more, finishes requests for at most `timeoutMs`, returns how many were cut. Supervisors grant 10 s. */
     async stop(timeoutMs = 7000): Promise<number> {
       isDraining = true
+      overload.stop()
       let cut = 0
       const deadline = setTimeout(() => {
         cut = inFlight()
@@ -114,9 +120,10 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standb
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
   app.use(requestLog(monitor, new RefusalNotes(db)))
-  app.onError(({ error, code, request }) =>
-    respond(request, answerOf(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error, apiError)),
-  )
+  app.onError(async ({ error, code, request }) => {
+    const known = code === 'NOT_FOUND' ? apiError(404, 'Not found') : error
+    return respond(request, await slowAnswerOf(request, known, apiError))
+  })
   // Before the bearer plugin, which reaches all routes after it.
   const docs = docsEndpoints(limits, new PlatformTimeZone(db))
   for (const endpoint of [tokenEndpoint(db, limits), ...docs]) mount(app, endpoint)

@@ -9,6 +9,8 @@ export interface Job {
   seconds?: number
   method?: 'GET' | 'POST'
   headers?: Record<string, string>
+  /** Whether refused requests are repeated at once, as by a client without manners; they do not count. */
+  isRude?: boolean
   body?: string
 }
 

@@ -21,12 +21,16 @@ async function run(job: Job): Promise<Omit<Outcome, 'cpu'>> {
 
   /** Sends requests from the job's queue, one after the other, until the queue is empty or the time is over. */
   const work = async () => {
-    const connection = await Connection.open(hostname, Number(port))
+    let connection = await Connection.open(hostname, Number(port))
     while (next < end) {
       const at = next++
       const sent = performance.now()
       if (sent >= deadline) break
-      const answer = await connection.send(requests[at % requests.length] as Buffer)
+      const sending = connection.send(requests[at % requests.length] as Buffer)
+      const answer = job.isRude ? await sending.catch(() => undefined) : await sending
+      if (answer === undefined) connection = await Connection.open(hostname, Number(port))
+      if (job.isRude && answer?.status !== 200) continue
+      if (answer === undefined) break
       latencies[at] = performance.now() - sent
       if (answer.status !== 200)
         throw new Error(`HTTP ${answer.status} to ${job.paths[at % requests.length]}`)

@@ -22,6 +22,7 @@ import { retrieve } from './measures/retrieve.ts'
 import { search } from './measures/search.ts'
 import { standbys } from './measures/standbys.ts'
 import { start } from './measures/start.ts'
+import { storm } from './measures/storm.ts'
 import { tokens } from './measures/tokens.ts'
 import { writes } from './measures/writes.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
@@ -46,6 +47,7 @@ const MEASURES = [
   compressedWalk,
   tokens,
   fair,
+  storm,
   memory,
   start,
   embedded,

@@ -22,6 +22,8 @@ interface Sources {
   build: Build
   counters: Counters
   inFlight(): number
+  /** Refusals that are held back. */
+  held(): number
   primary: ServingDatabase
   standbys: Standbys | undefined
 }
@@ -74,7 +76,10 @@ export function onlyCounts(metrics: MetricsJson): MetricsJson {
   return metrics.filter(({ type }) => /^(counter|histogram)$/.test(String(type)))
 }
 
-function addSourceMetrics({ counters, inFlight, primary, standbys }: Sources, registry: Registry): void {
+function addSourceMetrics(
+  { counters, inFlight, held, primary, standbys }: Sources,
+  registry: Registry,
+): void {
   const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
   const count = (name: keyof Counters) => () => counters[name]
   add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
@@ -83,7 +88,13 @@ function addSourceMetrics({ counters, inFlight, primary, standbys }: Sources, re
   add('purged_tokens_total', 'Expired tokens that were deleted.', count('purgedTokens'))
   add('purged_secrets_total', 'Secrets that were deleted after their grace.', count('purgedSecrets'))
   add('database_shortages_total', 'Statements refused: no disk or memory.', () => primary.writes.shortages)
-  add('requests_in_flight', 'Requests that have arrived and are not answered yet.', inFlight)
+  add('requests_in_flight', 'Requests that have arrived and are in work.', inFlight)
+  add('refusals_held', 'Refusals that wait for a second before they are sent.', held)
+  add(
+    'refusals_held_total',
+    'Refusals that were held back: overload, or very many errors.',
+    count('heldRefusals'),
+  )
   const databases = [primary, ...(standbys?.all ?? []).map(({ database }) => database)]
   const sum = (key: 'inUse' | 'idle' | 'waiting') => () =>
     databases.reduce((sum, { pool }) => sum + pool.stats()[key], 0)

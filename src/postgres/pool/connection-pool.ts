@@ -1,19 +1,11 @@
 import { type Clock, SYSTEM_CLOCK } from '../connection/clock.ts'
 import type { Connection, Open } from '../connection/connection.ts'
-import {
-  ClientGone,
-  closedError,
-  DatabaseUnavailable,
-  Displaced,
-  isClosed,
-  isTimeout,
-  QueueTimeout,
-  reasonOf,
-} from '../failures.ts'
+import { ClientGone, closedError, DatabaseUnavailable, isClosed, isTimeout, reasonOf } from '../failures.ts'
 import { Attempts } from './attempts.ts'
 import { GRACE_MS, type PoolBounds } from './bounds.ts'
-import { FairQueue, mostOf, SHARED_LANE } from './fair-queue.ts'
+import { mostOf, SHARED_LANE } from './fair-queue.ts'
 import { logChange, type PoolState, type StateLog } from './pool-state.ts'
+import { Waiters } from './waiters.ts'
 
 /** A connection that was idle for longer is tested before use: a firewall may have dropped it. */
 const MAX_IDLE_MS = 30_000
@@ -27,21 +19,13 @@ const MAX_PROBES = 2
 /** For clients, while the database is down. */
 const RETRY_AFTER_SECONDS = 2
 
-/** A lease that waits for a connection. */
-interface Waiter {
-  lane: string
-  deadline: number
-  resolve(connection: Connection): void
-  fail(error: Error): void
-}
-
 /** A pool of at most `size` connections, with a queue of lanes, which survives any failure of the database. */
 export class ConnectionPool {
   /** Those that are open. */
   readonly connections = new Set<Connection>()
   #state: PoolState = { is: 'up' }
   readonly #attempts: Attempts
-  readonly #queue = new FairQueue<Waiter>()
+  readonly #waiters: Waiters
   /** By the clock: connections that were dialled before are not used again. */
   #replacedAt = Number.NEGATIVE_INFINITY
   /** By the clock: idle connections that were last heard before are tested. What cut one may have cut others. */
@@ -54,6 +38,7 @@ export class ConnectionPool {
     readonly clock: Clock = SYSTEM_CLOCK,
   ) {
     this.#attempts = new Attempts(open, clock)
+    this.#waiters = new Waiters(bounds, clock)
   }
 
   get state(): PoolState {
@@ -80,7 +65,7 @@ export class ConnectionPool {
       logChange(this.log, before, state, this.clock.now())
     }
     const refusal = this.#refusal()
-    if (refusal) for (const waiter of this.#queue.all()) waiter.fail(refusal)
+    if (refusal) this.#waiters.failAll(refusal)
     if (state.is !== 'down') return
     for (const connection of this.connections) connection.destroy()
     this.#pause()
@@ -112,7 +97,7 @@ export class ConnectionPool {
     for (const connection of this.connections)
       if (connection.state.is === 'idle') idle++
       else if (!connection.isEnding) inUse++
-    return { inUse, idle, waiting: this.#queue.size }
+    return { inUse, idle, waiting: this.#waiters.size }
   }
 
   /** Whether the next acquire() has to wait for a release(). */
@@ -134,14 +119,12 @@ export class ConnectionPool {
     }
     const refusal = signal?.aborted ? new ClientGone() : this.#refusal()
     if (refusal) throw refusal
-    return await this.#enqueue(lane, deadline, signal)
+    return await this.#waiters.wait(lane, deadline, signal, () => this.#serve())
   }
 
-  /** Fails the last waiter of the longest lane, so that one more can wait in `lane`; false if no lane is longer. */
+  /** As Waiters.displace(). */
   displace(lane = SHARED_LANE): boolean {
-    const last = this.#queue.lastBut(lane)
-    last?.fail(new Displaced('others have their turn'))
-    return last !== undefined
+    return this.#waiters.displace(lane)
   }
 
   /** Uses no open connection again; unless it `isCertain` that new ones lead to another server, now and then only. */
@@ -186,28 +169,6 @@ export class ConnectionPool {
     return Math.min(this.clock.now() + this.bounds.statementMs, deadline - GRACE_MS)
   }
 
-  async #enqueue(lane: string, deadline: number, signal?: AbortSignal): Promise<Connection> {
-    const { promise, resolve, reject } = Promise.withResolvers<Connection>()
-    const fail = (error: Error) => {
-      this.#queue.delete(lane, waiter)
-      reject(error)
-    }
-    const waiter: Waiter = { lane, deadline, resolve, fail }
-    this.#queue.add(lane, waiter)
-    const waitMs = Math.min(this.bounds.waitMs, deadline - GRACE_MS - this.clock.now())
-    const tooLate = () => fail(new QueueTimeout('all connections to the database are in use'))
-    const cancelTimeout = this.clock.after(waitMs, tooLate)
-    const hangUp = () => fail(new ClientGone())
-    signal?.addEventListener('abort', hangUp, { once: true })
-    this.#serve()
-    try {
-      return await promise
-    } finally {
-      cancelTimeout()
-      signal?.removeEventListener('abort', hangUp)
-    }
-  }
-
   /** Gives idle connections to those that wait and may have one, after a test where it is needed, and opens further ones. */
   #serve(): void {
     for (let idle = this.#lastIdle(); idle; idle = this.#lastIdle()) {
@@ -221,7 +182,7 @@ export class ConnectionPool {
 
   /** Gives an idle connection to the next one that may have one; false if there is none. */
   #hand(connection: Connection): boolean {
-    const next = this.#queue.next(lane => this.#roomOf(lane) > 0)
+    const next = this.#waiters.next(lane => this.#roomOf(lane) > 0)
     if (!next) return false
     connection.take(this.#endOf(next.deadline), next.lane)
     next.resolve(connection)
@@ -264,7 +225,7 @@ export class ConnectionPool {
   /** How many of those that wait may have a connection. */
   #wanted(): number {
     let wanted = 0
-    for (const [lane, waiting] of this.#queue.waiting()) wanted += Math.min(waiting, this.#roomOf(lane))
+    for (const [lane, waiting] of this.#waiters.lanes()) wanted += Math.min(waiting, this.#roomOf(lane))
     return wanted
   }
 
