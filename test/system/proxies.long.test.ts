@@ -7,8 +7,9 @@ import { assessment, range, world } from '../support/fixtures.ts'
 import { get, LIST, type ListBody, successful, tokenRequest } from '../support/http.ts'
 import { documents, linesOf } from '../support/pull.ts'
 import { requires } from '../support/requires.ts'
-import { type Served, serveWith } from '../support/served.ts'
+import { type Served, serveWith, whileBlocked } from '../support/served.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { CADDY, startCaddy } from './support/caddy.ts'
 import { HAPROXY, startHaproxy } from './support/haproxy.ts'
 import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
@@ -26,11 +27,23 @@ interface Proxy {
   stop(): Promise<void>
 }
 
-/** The proxies, each with its configuration from docs/operate. */
+/** The proxies, each with its configuration from docs/operate. `hasLimits`: it counts connections by address. */
 const PROXIES = [
-  { requirement: NGINX, start: (served: Served): Promise<Proxy> => startNginx(served.url, pair) },
-  { requirement: HAPROXY, start: (served: Served): Promise<Proxy> => startHaproxy([served], pair) },
-  { requirement: CADDY, start: (served: Served): Promise<Proxy> => startCaddy(served, pair) },
+  {
+    requirement: NGINX,
+    hasLimits: true,
+    start: (served: Served): Promise<Proxy> => startNginx(served.url, pair),
+  },
+  {
+    requirement: HAPROXY,
+    hasLimits: true,
+    start: (served: Served): Promise<Proxy> => startHaproxy([served], pair),
+  },
+  {
+    requirement: CADDY,
+    hasLimits: false,
+    start: (served: Served): Promise<Proxy> => startCaddy(served, pair),
+  },
 ]
 
 let service: TestService
@@ -51,7 +64,7 @@ afterAll(async () => {
   await service?.close()
 })
 
-for (const { requirement, start } of PROXIES)
+for (const { requirement, hasLimits, start } of PROXIES)
   requires(requirement).describe(`behind ${requirement.name}, with HTTPS, under a path prefix,`, () => {
     let proxy: Proxy
     beforeAll(async () => {
@@ -99,6 +112,25 @@ for (const { requirement, start } of PROXIES)
       const { status, body } = await get(proxy.url, client.token, `${LIST}?${ids(17_000)}`, trusting)
       expect([status, Object.keys(body as object)]).toEqual([400, ['errors']])
     })
+
+    const storm = async () => {
+      const headers = { authorization: `Bearer ${client.token}`, connection: 'close' }
+      const statuses: (number | 'closed')[] = []
+      let asked: Promise<unknown>[] = []
+      await whileBlocked(service.sql, async () => {
+        asked = Array.from({ length: 80 }, () =>
+          fetch(proxy.url + LIST, { ...trusting, headers }).then(
+            answer => statuses.push(answer.status),
+            () => statuses.push('closed'),
+          ),
+        )
+        await until('16 are refused', () => statuses.length >= 16)
+        expect(statuses.filter(status => status === 429 || status === 'closed')).toHaveLength(16)
+      })
+      await Promise.all(asked)
+      expect(statuses.filter(status => status === 200)).toHaveLength(64)
+    }
+    if (hasLimits) test('of 80 requests of one address at a time, 64 are answered', storm)
 
     test('a pull reads every record', async () => {
       const folder = emptyFolder()
