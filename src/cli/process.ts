@@ -6,29 +6,45 @@ export function thisProgram(): string[] {
   return isCompiled ? [process.execPath] : [process.execPath, '--no-env-file', Bun.main]
 }
 
-/** Resolves with the name of the first SIGINT or SIGTERM; a second one ends the process at once. */
-export function terminated(): Promise<string> {
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  return new Promise(resolve => {
-    const end = (signal: string) => {
-      for (const each of signals) process.off(each, end)
-      resolve(signal)
-    }
-    for (const each of signals) process.on(each, end)
-  })
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+/** Calls `act` at the first SIGINT or SIGTERM; a second one ends the process at once. @returns stops listening */
+function onceSignalled(act: (signal: string) => void): () => void {
+  const stop = () => {
+    for (const each of SIGNALS) process.off(each, end)
+  }
+  const end = (signal: string) => {
+    stop()
+    act(signal)
+  }
+  for (const each of SIGNALS) process.on(each, end)
+  return stop
 }
 
-/** Runs work, which Ctrl-C or SIGTERM aborts. Aborted work may hang on a pipe: it is not awaited. @throws Interrupted */
+/** Resolves with the name of the first SIGINT or SIGTERM; a second one ends the process at once. */
+export function terminated(): Promise<string> {
+  return new Promise(resolve => void onceSignalled(resolve))
+}
+
+/**
+ * Runs work, which Ctrl-C or SIGTERM aborts. Aborted work may hang on a pipe: it is not awaited. After the work, a signal
+ * ends the process as if there had been none. @throws Interrupted
+ */
 export async function interruptible<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   message: () => string,
 ): Promise<Result> {
   const controller = new AbortController()
-  const interrupted = terminated().then(() => {
+  const interrupted = Promise.withResolvers<never>()
+  const stopListening = onceSignalled(() => {
     controller.abort()
-    throw new Interrupted(message())
+    interrupted.reject(new Interrupted(message()))
   })
-  return await Promise.race([work(controller.signal), interrupted])
+  try {
+    return await Promise.race([work(controller.signal), interrupted.promise])
+  } finally {
+    stopListening()
+  }
 }
 
 let onCut: (() => void) | undefined

@@ -1,7 +1,16 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { axport, cleanUp, emptyFolder, type Running, start } from '../support/executable.ts'
+import {
+  axport,
+  cleanUp,
+  emptyFolder,
+  ended,
+  executable,
+  launch,
+  type Running,
+  start,
+} from '../support/executable.ts'
 import { ndjsonOf, organization, proctor, range } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
@@ -71,5 +80,23 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await first.finished).toMatchObject({ code: 0 })
     const { code, stdout } = await second.finished
     expect([code, stdout.split('\n')[0]]).toEqual([0, 'loaded 2 lines'])
+  })
+
+  test('ends by the next Ctrl-C when all is loaded and nobody reads its result', async () => {
+    const path = join(emptyFolder(), 'full')
+    Bun.spawnSync(['mkfifo', path])
+    const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+    expect(() => {
+      for (;;) writeSync(pipe, Buffer.alloc(4096))
+    }).toThrow('EAGAIN')
+    const file = join(folder, 'one-good-line.ndjson')
+    await Bun.write(file, `${ndjsonOf([organization(13)])}{}\n`)
+    const line = `exec "$0" import ${file} --rejects ${join(folder, 'left-out.ndjson')} >${path}`
+    const command = ['/bin/sh', '-c', line, await executable()]
+    const running = launch(command, { env: { DATABASE_URL: database.url } })
+    await until('its notes are printed', () => running.stderr().includes('note: rejected: 1'))
+    running.signal('SIGINT')
+    expect((await ended(running, { timeoutMs: 10_000 })).code).toBe(130)
+    closeSync(pipe)
   })
 })
