@@ -94,7 +94,11 @@ export class Supervisor implements AdminView {
       const worker = this.workers[index] as WorkerProcess
       const { pid } = worker.child
       const { how, complaint } = await worker.ended
-      if (this.state === 'stopping') return
+      if (this.state === 'stopping') {
+        if (complaint !== undefined)
+          log.error({ worker: index + 1, pid, how, complaint }, 'worker failed while it stopped')
+        return
+      }
       const isHealthy = performance.now() - startedAt > LONGEST_PAUSE_MS
       pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
       log.error({ worker: index + 1, pid, how, complaint, pause }, 'worker ended; replacing it')

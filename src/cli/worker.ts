@@ -1,3 +1,5 @@
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
 import { setting } from '../config.ts'
 import { Interrupted, UsageFailure } from '../errors.ts'
 import type { MetricsJson } from '../http/admin/metrics.ts'
@@ -96,15 +98,11 @@ export class WorkerProcess {
   }
 
   private async end() {
-    const output = new Response(this.child.stderr).text()
+    const complaint = passOn(this.child.stderr)
     await this.child.exited
     for (const answer of this.answers.values()) answer(undefined)
-    const complaints = await output
     const { signalCode, exitCode } = this.child
-    const [, complaint] = /^axport: (.*)$/m.exec(complaints) ?? []
-    // Without a line of its own, the output comes from Bun.
-    if (complaint === undefined) process.stderr.write(complaints)
-    return { how: signalCode ? String(signalCode) : `exit code ${exitCode}`, complaint }
+    return { how: signalCode ? String(signalCode) : `exit code ${exitCode}`, complaint: await complaint }
   }
 
   get isRunning(): boolean {
@@ -132,4 +130,19 @@ export class WorkerProcess {
     this.send({ kind: 'request', about })
     return (await within(REPORT_TIMEOUT_MS, promise, undefined)) as Reports[About] | undefined
   }
+}
+
+/**
+ * Writes the lines of a worker's standard error to that of this process, as they come. The line that it fails with is
+ * for the supervisor to report.
+ * @returns that line, if there was one
+ */
+async function passOn(output: ReadableStream<Uint8Array>): Promise<string | undefined> {
+  let complaint: string | undefined
+  for await (const line of createInterface({ input: Readable.fromWeb(output) })) {
+    const [, own] = /^axport: (.*)$/.exec(line) ?? []
+    if (own === undefined) process.stderr.write(`${line}\n`)
+    else complaint = own
+  }
+  return complaint
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { hostname } from 'node:os'
-import { axport, errorLine, launch } from '../support/executable.ts'
+import { join } from 'node:path'
+import { axport, emptyFolder, errorLine, launch } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { bearer, LIST, send } from '../support/http.ts'
 import { type Served, serveWith, untilClosed, useServedWorld } from '../support/served.ts'
@@ -115,5 +116,34 @@ describe('serve --workers', () => {
     expect((await list(url)).status).toBe(200)
     running.signal('SIGTERM')
     expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('passes on what a worker writes on standard error while the worker runs, and keeps its last words', async () => {
+    const preload = join(emptyFolder(), 'preload.ts')
+    await Bun.write(
+      preload,
+      `if (process.argv.includes('--worker')) {
+        process.on('SIGHUP', () => process.stderr.write('a warning of worker ' + process.argv.at(-1) + '\\n'))
+        process.on('SIGWINCH', () => setTimeout(() => { throw new Error('told so') }))
+      }`,
+    )
+    const main = new URL('../../src/main.ts', import.meta.url).pathname
+    const env = { ...world.env, PORT: '0', SHUTDOWN_DELAY: '2', BUN_OPTIONS: `--preload=${preload}` }
+    const running = launch([process.execPath, main, 'serve', '--workers', '2'], { env })
+    await running.shows(/"workers":2,"msg":"listening"/)
+    const worker = (number: number) =>
+      Number(new RegExp(`"worker":${number},"pid":(\\d+)`).exec(running.stdout())?.[1])
+    for (const number of [1, 2]) {
+      process.kill(worker(number), 'SIGHUP')
+      const warning = `a warning of worker ${number}\n`
+      await until('its warning is passed on', () => running.stderr().endsWith(warning))
+    }
+    process.kill(worker(1), 'SIGWINCH')
+    await running.shows(/"worker":1,"pid":\d+,"how":"exit code 1","complaint":"unexpected error: told so"/)
+    running.signal('SIGTERM')
+    await running.shows(/"msg":"stopping"/)
+    process.kill(worker(2), 'SIGWINCH')
+    await running.shows(/"worker":2,"pid":\d+,"how":"exit code 1","complaint":"unexpected error: told so"/)
+    expect((await running.finished).stderr).not.toContain('told so')
   })
 })
