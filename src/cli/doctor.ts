@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
-import { checkConnections, type Plan } from '../doctor/connection-checks.ts'
-import { canRead, type Finding, ok, skipped, warning, wrong } from '../doctor/finding.ts'
+import { checkConnections, checkStatementTimeout } from '../doctor/connection-checks.ts'
+import { type Check, type Finding, failed, ok, runChecks, wrong } from '../doctor/finding.ts'
 import { checkReadModel, checkTriggers } from '../doctor/read-model-checks.ts'
 import { checkPrivileges, checkSchema } from '../doctor/schema-checks.ts'
 import {
@@ -12,12 +12,12 @@ import {
   checkTimeZone,
 } from '../doctor/server-checks.ts'
 import { checkStandbys } from '../doctor/standby-checks.ts'
-import { Failure, firstThree } from '../errors.ts'
-import { type IntegrationReport, listIntegrations, reportIntegration } from '../integrations/report.ts'
+import { Failure } from '../errors.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
+import { checkIntegrations } from './doctor-integrations.ts'
 import { counted, printJson, printTable } from './output.ts'
 import { readLimits, readTls } from './service.ts'
 import { configuredStandbys } from './standbys.ts'
@@ -40,46 +40,64 @@ export const doctorCommand = () =>
       if (failed > 0) throw new Failure(`${counted(failed, 'check')} found something wrong`)
     })
 
-/** Runs the checks in order: each needs those before it, so a failure may end the list. */
+/** Runs the checks in order. Without good settings, a database or a schema, the list ends there. */
 async function examine(full: boolean, workers: number): Promise<Finding[]> {
-  const findings = checkSettings()
-  if (findings.some(finding => finding.status === 'wrong')) return findings
+  const settings = checkSettings()
+  if (settings.status === 'wrong') return [settings]
   const missing = missingEmbedded(databaseUrl())
-  if (missing) return [...findings, wrong('database', missing)]
-  const database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE')).catch(error => {
-    if (error instanceof Failure) return error
-    throw error
-  })
-  if (database instanceof Failure) return [...findings, wrong('database', database.message)]
+  if (missing) return [settings, wrong('database', missing)]
+  let database: Database
+  try {
+    database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE'))
+  } catch (error) {
+    return [settings, failed('database', error)]
+  }
   const { sql, kind } = database
   try {
-    const servers = configuredStandbys()
-    const { size: poolSize, statementMs: statement } = readLimits().pool
-    const plan = { workers, poolSize, more: servers.length > 0 ? 2 : 1, statement }
-    findings.push(ok('database', `reached (${kind})`), ...(await checkServer(sql)))
-    if (kind === 'postgres') findings.push(...(await examineConnections(database, plan)))
-    findings.push(...(await checkStandbys(sql, servers, { ...plan, lag: setting('READ_LAG') })))
-    const { finding, state } = await checkSchema(sql)
-    findings.push(finding)
-    if (state !== 'other') findings.push(await checkPrivileges(sql))
-    if (state === 'current')
-      findings.push(
-        await checkTimeZone(sql),
-        await checkDisclosures(sql),
-        await checkLastImport(sql),
-        ...(await checkTriggers(sql)),
-        await checkReadModel(sql, full),
-        await checkStatistics(sql),
-        ...(await checkIntegrations(sql)),
-      )
-    return findings
+    const ofServer = await runChecks(checksOfServer(database, workers))
+    const { finding: schema, state } = await checkSchema(sql)
+    const ofSchema: Check[] = state === 'other' ? [] : [['privileges', () => checkPrivileges(sql)]]
+    if (state === 'current') ofSchema.push(...checksOfData(sql, full))
+    return [
+      settings,
+      ok('database', `reached (${kind})`),
+      ...ofServer,
+      schema,
+      ...(await runChecks(ofSchema)),
+    ]
   } finally {
     await database.close()
   }
 }
 
+function checksOfServer(database: Database, workers: number): Check[] {
+  const { sql, kind } = database
+  const servers = configuredStandbys()
+  const { size: poolSize, statementMs: statement } = readLimits().pool
+  const plan = { workers, poolSize, more: servers.length > 0 ? 2 : 1, statement }
+  const ofPostgres: Check[] = [
+    ['connections', () => checkConnections(sql, plan)],
+    ['statement timeout', () => examineStatementTimeout(database, statement)],
+  ]
+  return [
+    ['server', () => checkServer(sql)],
+    ...(kind === 'postgres' ? ofPostgres : []),
+    ['reads', () => checkStandbys(sql, servers, { ...plan, lag: setting('READ_LAG') })],
+  ]
+}
+
+const checksOfData = (sql: Sql, full: boolean): Check[] => [
+  ['time zone', () => checkTimeZone(sql)],
+  ['disclosures', () => checkDisclosures(sql)],
+  ['last import', () => checkLastImport(sql)],
+  ['triggers', () => checkTriggers(sql)],
+  ['read model', () => checkReadModel(sql, full)],
+  ['statistics', () => checkStatistics(sql)],
+  ['integrations', () => checkIntegrations(sql)],
+]
+
 /** Each setting, and then those that `serve` combines. */
-function checkSettings(): Finding[] {
+function checkSettings(): Finding {
   const problems = describeSettings().flatMap(({ name, problem }) => (problem ? [`${name} ${problem}`] : []))
   const combined = problems.length === 0 ? [readLimits, readTls, configuredStandbys] : []
   for (const read of [databaseUrl, ...combined]) {
@@ -89,61 +107,20 @@ function checkSettings(): Finding[] {
       problems.push((error as Error).message)
     }
   }
-  return [problems.length === 0 ? ok('settings', 'readable') : wrong('settings', problems.join('; '))]
+  return problems.length === 0 ? ok('settings', 'readable') : wrong('settings', problems.join('; '))
 }
 
-async function examineConnections(database: Database, plan: Plan): Promise<Finding[]> {
+/** Asks on a connection as requests have it. */
+async function examineStatementTimeout(database: Database, statement: number): Promise<Finding> {
   const pool = database.pool({ ...readLimits().pool, size: 1 }, { info: () => {}, warn: () => {} })
   try {
-    return await checkConnections(database.sql, pool, plan)
+    return await checkStatementTimeout(pool, statement)
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable || error instanceof StatementTimeout)) throw error
     const reason = error instanceof DatabaseUnavailable ? error.reason : 'the answer takes too long'
-    return [wrong('connections', `requests get none besides the one of this command: ${reason}`)]
+    const nothing = 'requests get no connection besides the one of this command'
+    return wrong('statement timeout', `not checked: ${nothing}: ${reason}`)
   } finally {
     await pool.close()
   }
-}
-
-const REPORT_TABLES = [
-  'organizations',
-  'products',
-  'export_records',
-  'integrations',
-  'integration_secrets',
-  'integration_refusals',
-  'access_tokens',
-]
-
-/** A finding for each enabled integration whose requests fail, and for each set given as all that is not all now. */
-async function checkIntegrations(sql: Sql): Promise<Finding[]> {
-  if (!(await canRead(sql, ...REPORT_TABLES)))
-    return [skipped('integrations', 'this role cannot read their organizations: run doctor as the owner')]
-  const integrations = await listIntegrations(sql)
-  const enabled = integrations.filter(({ state }) => state === 'enabled')
-  const reports = await Array.fromAsync(enabled, ({ client_id }) => reportIntegration(sql, client_id))
-  const findings = reports.flatMap(findingsOf)
-  if (findings.length > 0) return findings
-  const none = 'none yet: axport integration create NAME makes one'
-  const all = `${integrations.length}, all able to work or disabled`
-  return [ok('integrations', integrations.length === 0 ? none : all)]
-}
-
-function findingsOf({ name, client_id, obstacles, meant_as_all, come_since }: IntegrationReport): Finding[] {
-  const who = `${name} (${client_id})`
-  const findings: Finding[] = []
-  if (obstacles.length > 0) {
-    const isEmpty = obstacles.every(obstacle => obstacle.startsWith('nothing'))
-    findings.push((isEmpty ? warning : wrong)('integrations', `${who} gets ${obstacles.join('; ')}`))
-  }
-  for (const set of meant_as_all) {
-    const members = come_since[set]
-    if (members.length === 0) continue
-    const named = `${members.length} (${firstThree(members.map(({ id, name }) => `${id} ${name}`))})`
-    const command = `axport integration scope ${client_id}`
-    const advice = `${command} --add-new adds them, and --${set} with a list ends this warning`
-    const detail = `${who} was given all ${set}, and ${named} were loaded since: ${advice}`
-    findings.push(warning('integrations', detail))
-  }
-  return findings
 }

@@ -15,11 +15,10 @@ export interface Plan {
 }
 
 /**
- * Finds out whether a pooler is between this process and Postgres, whether connections can write, whether the server uses
- * the statement_timeout that they send, and how many connections it allows.
- * @param requests a connection pool as `serve` has it
+ * Finds out whether a pooler is between this process and Postgres, whether connections can write, and how many the server
+ * allows.
  */
-export async function checkConnections(db: Sql, requests: Runner, plan: Plan): Promise<Finding[]> {
+export async function checkConnections(db: Sql, plan: Plan): Promise<Finding[]> {
   const rows = await db<
     { pid: number; isStandby: boolean; isReadOnly: boolean; most: number; reserved: number }[]
   >`
@@ -42,7 +41,6 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
         )
       : ok('pooler', 'none'),
     isReadOnly ? await withoutWrites(db, obstacle) : ok('writes', 'taken'),
-    await checkStatementTimeout(requests, plan),
     isPooled
       ? skipped('connections', 'the pooler decides how many: see its own limits')
       : roomFinding('connections', room, plan),
@@ -61,8 +59,13 @@ async function withoutWrites(db: Sql, obstacle: string): Promise<Finding> {
     : warning('writes', `none, ${obstacle}: pages are answered, and no tokens are issued`)
 }
 
-/** Connections of requests send statement_timeout when they start; a pooler or a role may override it. */
-async function checkStatementTimeout(requests: Runner, { statement }: Plan): Promise<Finding> {
+/**
+ * Whether the server uses the statement_timeout that connections of requests send when they start: a pooler or a role may
+ * override it.
+ * @param requests a connection pool as `serve` has it
+ * @param statement STATEMENT_TIMEOUT, in milliseconds
+ */
+export async function checkStatementTimeout(requests: Runner, statement: number): Promise<Finding> {
   const rows = await requests.unsafe(
     `select setting::integer as ms,
        case when has_table_privilege(to_regclass('assessments'), 'insert') then 'ROLE'

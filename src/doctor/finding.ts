@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { describeError } from '../errors.ts'
 
 /** The outcome of one check. `wrong` makes the command fail; `warning` does not. */
 export interface Finding {
@@ -16,6 +17,19 @@ export const ok = outcome('ok')
 export const warning = outcome('warning')
 export const wrong = outcome('wrong')
 export const skipped = outcome('skipped')
+
+/** A check that could not be made. */
+export const failed = (check: string, error: unknown) => wrong(check, describeError(error, 'doctor'))
+
+/** A name to report it by if it fails, and a check with one finding or several. */
+export type Check = [name: string, run: () => Promise<Finding | Finding[]>]
+
+/** Runs checks in their order. One that fails is a finding, too: the others are still made. */
+export async function runChecks(checks: Check[]): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const [name, run] of checks) findings.push(...[await run().catch(error => failed(name, error))].flat())
+  return findings
+}
 
 /** Whether the role can read all of these tables and views. One that does not exist in its schema is left out. */
 export async function canRead(db: Sql, ...tables: string[]): Promise<boolean> {

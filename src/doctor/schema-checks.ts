@@ -4,22 +4,21 @@ import { comparePrivileges, currentRole, namesOf } from '../postgres/privileges/
 import { BACK_UP, LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
-import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
+import { canRead, type Finding, failed, ok, skipped, warning, wrong } from './finding.ts'
 
-/** Compares the schema and its indexes; 'unknown' if the role cannot read the record of migrations. */
+/** Compares the schema and its indexes; 'unknown' if the role cannot read the record of migrations, or that failed. */
 export async function checkSchema(
   db: Sql,
 ): Promise<{ finding: Finding; state: 'current' | 'unknown' | 'other' }> {
-  if (!(await canRead(db, 'schema_migrations'))) {
-    const finding = skipped('schema', 'this role cannot read schema_migrations: see its privileges')
-    return { finding, state: 'unknown' }
-  }
   try {
+    if (!(await canRead(db, 'schema_migrations'))) {
+      const finding = skipped('schema', 'this role cannot read schema_migrations: see its privileges')
+      return { finding, state: 'unknown' }
+    }
     const { ahead } = await requireUsableSchema(db)
     return { finding: await currentFinding(db, ahead), state: 'current' }
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    return { finding: wrong('schema', error.message), state: 'other' }
+    return { finding: failed('schema', error), state: error instanceof Failure ? 'other' : 'unknown' }
   }
 }
 

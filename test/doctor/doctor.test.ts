@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { grantFor } from '../../src/postgres/privileges/grant.ts'
+import { LOAD } from '../../src/postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { record } from '../support/disclosures.ts'
@@ -9,10 +11,13 @@ import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.t
 import { freePort } from '../support/free-port.ts'
 import { everything } from '../support/import.ts'
 import { openWorld, succeed } from '../support/operator.ts'
+import { useRoles } from '../support/roles.ts'
 import { migratedFolder, openTestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
 const newHealthyDatabase = useHealthyDatabases()
+const newRole = useRoles()
 
 describe('axport doctor on a healthy database', () => {
   test('prints a table in which everything is ok, and exits with 0', async () => {
@@ -244,5 +249,33 @@ describe('axport doctor reports', () => {
     expect(await badFindings(url)).toContain(
       'time zone: wrong, export_state is empty: its one row was deleted',
     )
+  })
+
+  test('a check that Postgres cancels, as one finding among the others', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    await sql.begin(async lock => {
+      await lock`lock table users in access exclusive mode`
+      const findings = badFindings(url, '--full')
+      await until('its statement waits', async () => {
+        const { count } = await lock`select pg_cancel_backend(pid) from pg_locks where not granted`
+        return count > 0
+      })
+      expect(await findings).toEqual([
+        'read model: wrong, the database refused: canceling statement due to user request (SQLSTATE 57014)',
+      ])
+    })
+  })
+
+  test('a check that calls a function which was revoked, as one finding among the others', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const loader = await newRole()
+    await grantFor(sql, loader.name, LOAD)
+    await sql`revoke execute on function search_folded(text) from public`
+    const findings = (await badFindings(loader.url(url))).filter(finding => !/: skipped, /.test(finding))
+    expect(findings).toEqual([
+      expect.stringMatching(
+        /^read model: wrong, .* permission denied for function search_folded .* as the owner/,
+      ),
+    ])
   })
 })
