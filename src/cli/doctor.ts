@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
 import { checkConnections, checkStatementTimeout } from '../doctor/connection-checks.ts'
+import { checkEncryption } from '../doctor/encryption-check.ts'
 import { type Check, type Finding, failed, ok, runChecks, wrong } from '../doctor/finding.ts'
 import { checkReadModel, checkTriggers } from '../doctor/read-model-checks.ts'
 import { checkPrivileges, checkSchema } from '../doctor/schema-checks.ts'
@@ -13,6 +14,7 @@ import {
 } from '../doctor/server-checks.ts'
 import { checkStandbys } from '../doctor/standby-checks.ts'
 import { Failure } from '../errors.ts'
+import type { Start } from '../postgres/connection/wire.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
@@ -71,17 +73,18 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
 }
 
 function checksOfServer(database: Database, workers: number): Check[] {
-  const { sql, kind } = database
+  const { sql, start } = database
   const servers = configuredStandbys()
   const { size: poolSize, statementMs: statement } = readLimits().pool
   const plan = { workers, poolSize, more: servers.length > 0 ? 2 : 1, statement }
-  const ofPostgres: Check[] = [
+  const ofPostgres = ({ route }: Start): Check[] => [
+    ['encryption', () => checkEncryption('encryption', route, 'DATABASE_URL')],
     ['connections', () => checkConnections(sql, plan)],
     ['statement timeout', () => examineStatementTimeout(database, statement)],
   ]
   return [
     ['server', () => checkServer(sql)],
-    ...(kind === 'postgres' ? ofPostgres : []),
+    ...(start ? ofPostgres(start) : []),
     ['reads', () => checkStandbys(sql, servers, { ...plan, lag: setting('READ_LAG') })],
   ]
 }

@@ -1,10 +1,12 @@
 import type { Sql } from 'postgres'
 import { openFirst } from '../postgres/connection/opening.ts'
+import type { Route } from '../postgres/connection/socket.ts'
 import { reasonOf } from '../postgres/failures.ts'
 import type { StandbyAddress } from '../postgres/standby/addresses.ts'
 import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
 import type { ServerStatus } from '../postgres/standby/server-status.ts'
 import { type Plan, type Room, roomFinding } from './connection-checks.ts'
+import { checkEncryption } from './encryption-check.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
 const CONNECT_TIMEOUT_MS = 5000
@@ -46,23 +48,26 @@ async function checkStandby(
   const settings = await settingsOf(server).catch(reasonOf)
   if (typeof settings === 'string')
     return [warning(check, `replays in time, and accepts no connection: ${settings}`)]
-  const { conflicts, ...room } = settings
+  const { conflicts, route, ...room } = settings
+  const encryption = await checkEncryption(`${check} encryption`, route, 'DATABASE_READ_URL')
   return [
     ok(check, `serves, at most ${seconds} s behind`),
+    ...(encryption.status === 'ok' ? [] : [encryption]),
     ...checkConflicts(`${check} conflicts`, conflicts, plan),
     roomFinding(`${check} connections`, room, plan),
   ]
 }
 
-/** Settings of a standby: its connections, and after how many milliseconds replay cancels statements; null for never. */
-async function settingsOf(server: StandbyAddress): Promise<Room & { conflicts: number | null }> {
+/** Of a standby: its connections, and after how many milliseconds replay cancels statements; null for never. */
+type Settings = Room & { conflicts: number | null }
+
+/** The settings of a standby, and how it is reached. */
+async function settingsOf(server: StandbyAddress): Promise<Settings & { route: Route }> {
   const connection = await openFirst(server.url(), CONNECT_TIMEOUT_MS)
   try {
-    const [row] = (await connection.query(SETTINGS, CONNECT_TIMEOUT_MS)) as (Room & {
-      conflicts: number | null
-    })[]
+    const [row] = (await connection.query(SETTINGS, CONNECT_TIMEOUT_MS)) as Settings[]
     if (!row) throw new Error('the standby did not say its settings')
-    return row
+    return { ...row, route: connection.start.route }
   } finally {
     await connection.close()
   }

@@ -16,6 +16,8 @@ export interface Database {
   /** For commands: connections that wait without a limit. */
   sql: Sql
   kind: 'postgres' | 'embedded'
+  /** How commands reach their server; undefined for the embedded database. */
+  start?: Start
   /** An embedded database that another process runs, and that ends with that process. */
   isGuest: boolean
   /** For requests: a bounded pool with its own connections. Close it before the database. */
@@ -61,7 +63,9 @@ async function openPostgres(read: () => PostgresUrl, poolSize: number): Promise<
   // Behind a pooler, another process may run the next statement, without what the last one has prepared.
   const url = { ...found.start.url, prepare: found.start.url.prepare && found.server !== undefined }
   const sql = commandsOn({ ...found.start, url }, poolSize)
-  return { sql, kind: 'postgres', isGuest: false, pool: poolOn(read), close: () => sql.end({ timeout: 1 }) }
+  const { start } = found
+  const close = () => sql.end({ timeout: 1 })
+  return { sql, kind: 'postgres', start, isGuest: false, pool: poolOn(read), close }
 }
 
 async function openEmbeddedDatabase(dir: string, poolSize: number): Promise<Database> {

@@ -161,8 +161,12 @@ function readEncryption(parameters: URLSearchParams): Encryption {
   const isDirect = oneOf({ postgres: false, direct: true }, 'sslnegotiation', parameters) === 'direct'
   if (isDirect && ['disable', 'allow', 'prefer'].includes(mode))
     throw new Failure('sslnegotiation=direct in DATABASE_URL needs sslmode=require, verify-ca or verify-full')
+  // As in libpq. Without the name, a certificate of a public authority proves nothing: anybody can get one.
+  if (!file && mode === 'verify-ca')
+    throw new Failure(
+      "sslmode=verify-ca in DATABASE_URL needs sslrootcert=FILE, the server's authority; for a certificate of a public authority, use sslmode=verify-full",
+    )
   if (!file) return { mode, isDirect }
-  // Public authorities issue certificates to anybody: without checking the name, they prove nothing.
   if (file === 'system') return { mode: 'verify-full', isDirect }
   // As in libpq: with sslrootcert, "require" verifies the authority, but not the name.
   const authority = readNamed(file, `sslrootcert in DATABASE_URL names ${file}, which`)
