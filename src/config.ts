@@ -146,6 +146,10 @@ export const SETTINGS = {
   TLS_KEY_FILE: {
     meaning: 'The private key of TLS_CERT_FILE; PEM, without a passphrase.',
   },
+  PLATFORM_URL: {
+    meaning: 'The platform that axport import --queries reads: postgres://user:password@host:port/name.',
+    mask: maskedUrl,
+  },
   AXPORT_CLIENT_SECRET: {
     meaning: 'The secret of the integration that axport pull reads as.',
     mask: () => '***',

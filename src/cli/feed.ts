@@ -1,9 +1,11 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { setting } from '../config.ts'
 import { Failure, UsageFailure } from '../errors.ts'
 import { readTrimmed } from '../files.ts'
 import { explainQueries, isLoadable } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
+import { hasPassword } from '../postgres/connection/url.ts'
 import { isPath } from '../setting-values.ts'
 import { readDuration } from './arguments.ts'
 import { printJson, printTable } from './output.ts'
@@ -25,9 +27,9 @@ export interface FeedCall {
 
 /** The options of FeedCall, but for those of every import. */
 export const feedOptions = () => [
-  new Option('--from <url>', "read the platform's Postgres by queries (docs/operate/feed.md)"),
-  new Option('--from-file <file>', 'the same, with the URL in a file'),
-  new Option('--queries <dir>', 'folder of queries: users.sql, …, with the columns of CSV'),
+  new Option('--queries <dir>', "read the platform's Postgres by users.sql, … in DIR (docs/operate/feed.md)"),
+  new Option('--from-file <file>', 'file with the URL of the platform; without it, PLATFORM_URL is the URL'),
+  new Option('--from <url>', 'the URL of the platform, if it has no password'),
   new Option('--feed <name>', 'name that the last round is stored under (platform)').argParser(readFeedName),
   new Option('--full', 'read all rows, not only those changed since the last round'),
   new Option('--overlap <duration>', 'how long before the last round to read again (15m)').argParser(
@@ -37,7 +39,7 @@ export const feedOptions = () => [
   new Option('--explain', 'only check the queries: show which columns they have and lack'),
 ]
 
-/** Those that need --from or --from-file. */
+/** Those for a platform alone. */
 const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every', 'explain'] as const
 
 /** The default of --overlap: rows get their timestamp up to so long before they are committed. */
@@ -46,18 +48,29 @@ const OVERLAP_SECONDS = 15 * 60
 /** Whether to read a platform, not a file. @throws UsageFailure for options that do not go together */
 export function isFromPlatform(file: string | undefined, options: FeedCall): boolean {
   const { from, fromFile, queries } = options
-  const isPlatform = from !== undefined || fromFile !== undefined
-  if (isPlatform && file !== undefined) throw new UsageFailure('give a file or --from, and not both')
+  const isNamed = from !== undefined || fromFile !== undefined
+  if (isNamed && file !== undefined) throw new UsageFailure('give a file or --from, and not both')
   if (from !== undefined && fromFile !== undefined)
     throw new UsageFailure('give --from or --from-file, and not both')
-  if (!isPlatform) {
+  if (file !== undefined) {
     const dependent = DEPENDENT.find(name => options[name] !== undefined)
-    if (dependent) throw new UsageFailure(`--${dependent} belongs to --from or --from-file`)
-    if (file === undefined)
-      throw new UsageFailure('give a file, or --from URL with --queries DIR (see axport import --help)')
+    if (dependent) throw new UsageFailure(`--${dependent} is for a platform, and does not go with a file`)
     return false
   }
-  if (queries === undefined) throw new UsageFailure('--from needs --queries DIR, the folder of the queries')
+  if (queries === undefined)
+    throw new UsageFailure(
+      isNamed
+        ? '--from needs --queries DIR, the folder of the queries'
+        : 'give a file, or --queries DIR to read a platform (see axport import --help)',
+    )
+  if (!isNamed && setting('PLATFORM_URL') === undefined)
+    throw new UsageFailure(
+      '--queries needs the URL of the platform: set PLATFORM_URL, or give --from-file FILE',
+    )
+  if (from !== undefined && hasPassword(from))
+    throw new UsageFailure(
+      '--from has a password, which the list of processes shows: set PLATFORM_URL to the URL instead, or give --from-file FILE',
+    )
   if (options.every !== undefined && (options.dryRun || options.explain))
     throw new UsageFailure('--every goes without --dry-run and --explain')
   return true
@@ -65,13 +78,14 @@ export function isFromPlatform(file: string | undefined, options: FeedCall): boo
 
 /** Reads the URL and the queries, which may change between rounds. @throws Failure if one of them cannot be read */
 export function readPlatform(options: FeedCall): PlatformOptions {
-  const { from, fromFile, queries = '', feed = 'platform', full, sync, overlap = OVERLAP_SECONDS } = options
-  const url = from ?? readUrl(fromFile as string)
+  const { queries = '', feed = 'platform', full, sync, overlap = OVERLAP_SECONDS } = options
+  const url = readUrl(options)
   // --sync removes rows that were not read, so all must be read.
   return { url, queries: readQueries(queries), feed, isFull: full === true || sync === true, overlap }
 }
 
-function readUrl(file: string): string {
+function readUrl({ from, fromFile: file }: FeedCall): string {
+  if (file === undefined) return from ?? setting('PLATFORM_URL') ?? ''
   // The argument may be the URL itself, with a password.
   const shown = isPath(file) ? file : 'a URL and no file'
   return readTrimmed(file, `--from-file names ${shown}, which`)

@@ -9,7 +9,7 @@ import { type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
 import { StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 
-/** axport import FILE, axport import --from URL --queries DIR */
+/** axport import FILE, axport import --queries DIR */
 export function importCommand() {
   const command = newCommand(
     'import',
@@ -46,7 +46,7 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
     throw new UsageFailure('--max-rejected belongs to --rejects')
   const isPlatform = isFromPlatform(file, options)
   if (options.maxRemoved && !options.sync && !isPlatform)
-    throw new UsageFailure('--max-removed belongs to --sync or --from')
+    throw new UsageFailure('--max-removed belongs to --sync or --queries')
   if (!isPlatform) return await runOnce(() => openSource(file as string), options)
   if (options.explain) return await explainImport(options)
   if (options.every !== undefined) return await importEvery(options.every, options)

@@ -85,6 +85,8 @@ function configure(command: CommandUnknownOpts, path: string): CommandUnknownOpt
       .replace(/^command-argument value '(.*)' is invalid for argument '.*?'\. /s, `'${path.slice(7)} $1': `)
       .trim()
       .replaceAll(/\s*\n\s*/g, ' ')
+      // The user and password of a URL that was given as an argument.
+      .replaceAll(/:\/\/[^\s'/]*@/g, '://***@')
     write(`axport: ${line}${/ is invalid\. /.test(line) ? '' : ` (see ${path} --help)`}\n`)
   }
   return command

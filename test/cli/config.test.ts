@@ -122,7 +122,8 @@ describe('the password in DATABASE_URL', () => {
     ...['postgres://u:1/S3cret@h/d', 'postgres://u:1#S3cret@h/d', 'postgres://u:1?S3cret@h/d'],
     ...['u:S3cret@h/d', 'axport:S3cret', 'postgres:u:S3cret@h/d', 'postgres:/u:S3cret@h/d/x'],
   ])('is masked in the malformed or unusual value %s', url => {
-    expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
+    const settings = { DATABASE_URL: url, DATABASE_READ_URL: url, PLATFORM_URL: url }
+    expect(JSON.stringify(describeSettings(settings))).not.toContain(SECRET)
   })
 
   test('is not shown if DATABASE_URL_FILE contains the URL itself', async () => {

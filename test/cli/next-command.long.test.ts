@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(120_000)
 
-const CHECK = 'axport import --from-file … --queries DIR --explain'
+const CHECK = 'axport import … --queries DIR --explain'
 const GONE = 'the platform went away before all was read; nothing was loaded: run the same command again'
 const LOST = 'the connection to the database was lost; nothing half-done is left: run the same command again'
 
@@ -92,7 +92,7 @@ describe('one line says what is wrong and names the next command', () => {
   })
 
   test('after the password of the platform was changed', async () => {
-    const line = `cannot reach the platform: it refuses the user or password in --from: correct it there, then check it by ${CHECK}`
+    const line = `cannot reach the platform: it refuses the user or password in the URL of the platform: correct it there, then check it by ${CHECK}`
     expect(await linesOf(feed(QUERIES, 'old'))).toEqual([line, line])
   })
 
@@ -110,7 +110,7 @@ describe('one line says what is wrong and names the next command', () => {
 
   test('after a privilege was revoked on the platform', async () => {
     await sql`create role poor login password 'secret'`
-    const line = `organizations.sql: permission denied for table districts (SQLSTATE 42501): grant it to the role in --from (usage on the schema, select on the table), then check it by ${CHECK}`
+    const line = `organizations.sql: permission denied for table districts (SQLSTATE 42501): grant it to the role in the URL of the platform (usage on the schema, select on the table), then check it by ${CHECK}`
     const args = [
       'import',
       '--from-file',
@@ -207,7 +207,7 @@ describe('one line says what is wrong and names the next command', () => {
       `nothing listens there: is Postgres running, and are host and port of ${name} right?`
     await sql.end({ timeout: 1 })
     await platform.crash()
-    const line = `cannot reach the platform: ${listens('--from')} Then check it by ${CHECK}`
+    const line = `cannot reach the platform: ${listens('the URL of the platform')} Then check it by ${CHECK}`
     expect(await linesOf(feed())).toEqual([line, line])
     await platform.restart()
     await database.crash()

@@ -32,14 +32,22 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['migrate', '--grant', ' '], /the name of a role/],
   [['migrate', '--grant-loader', ' '], /the name of a role/],
   [['migrate', '--grant', 'a', '--grant-loader', 'a'], /^--grant and --grant-loader need two roles/],
-  [['import'], /^give a file, or --from URL with --queries DIR/],
+  [['import'], /^give a file, or --queries DIR to read a platform/],
+  [['import', '--every', '1m'], /^give a file, or --queries DIR to read a platform/],
+  [['import', '--queries', 'q'], /^--queries needs the URL of the platform: set PLATFORM_URL, or/],
+  ...['postgres://u:geheim@h/d', 'postgresql://u:g/h@im@one:1,two/d?sslmode=require'].map(
+    (url): [string[], string] => [
+      ['import', '--from', url, '--queries', 'q'],
+      '--from has a password, which the list of processes shows: set PLATFORM_URL to the URL instead, or give --from-file FILE',
+    ],
+  ),
   [['import', '--from', 'postgres://h/d'], '--from needs --queries DIR, the folder of the queries'],
   [['import', '--from', 'x', '--queries', 'q', 'file'], 'give a file or --from, and not both'],
   [['import', '--from', 'x', '--from-file', 'y', '--queries', 'q'], /^give --from or --from-file/],
   ...['queries=q', 'feed=a', 'overlap=1m', 'every=1m', 'full', 'explain'].map(
     (option): [string[], string] => [
       ['import', 'file', `--${option}`],
-      `--${option.split('=')[0]} belongs to --from or --from-file`,
+      `--${option.split('=')[0]} is for a platform, and does not go with a file`,
     ],
   ),
   [['import', '--from', 'x', '--queries', 'q', '--feed', 'a b'], /Give 1 to 63 of A-Z a-z 0-9 _ \. -$/],
@@ -47,7 +55,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['import', '--from', 'x', '--queries', 'q', '--every', '1m', '--dry-run'], /^--every goes without/],
   [['import', '--from', 'x', '--queries', 'q', '--every', '1m', '--explain'], /^--every goes without/],
   [['import', 'a', 'b'], /^too many arguments/],
-  [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync or --from'],
+  [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync or --queries'],
   [['import', '--max-rejected', '5%', 'x'], '--max-rejected belongs to --rejects'],
   [['import', '--sync', '--max-removed', '101%', 'x'], /as 25%, or a number as 500\.$/],
   [['pull', '--client-id', 'id', '--out', '-'], /required option '--base-url /],
@@ -102,7 +110,10 @@ const A_URL = /Give it as https:\/\/host\/path, without user, query and fragment
 /** An invalid option of a pull, and its error line. */
 const PULLS: [options: string[], line: RegExp][] = [
   [['--base-url', 'localhost:3000'], A_URL],
-  [['--base-url', 'https://id:secret@host'], A_URL],
+  [
+    ['--base-url', 'https://id:secret@host'],
+    new RegExp(`'https://\\*\\*\\*@host' is invalid\\. ${A_URL.source}`),
+  ],
   [['--base-url', 'https://host/?x=1'], A_URL],
   [['--out', 'x.txt'], /^x\.txt has no ending that says the format: give --format$/],
   [['--out', '-', '--json'], /both write to standard output/],

@@ -65,10 +65,10 @@ describe('axport import --every', () => {
     await cluster.stop()
   })
 
-  const args = (...more: string[]) => ['import', '--from', cluster.url(), '--queries', queries, ...more]
+  const args = (...more: string[]) => ['import', '--queries', queries, ...more]
   async function feed(env: Record<string, string> = {}, ...more: string[]): Promise<Running> {
     const started = await start(args('--every', '1s', ...more), {
-      env: { DATABASE_URL: database.url, ...env },
+      env: { DATABASE_URL: database.url, PLATFORM_URL: cluster.url(), ...env },
     })
     running.push(started)
     return started
@@ -184,7 +184,7 @@ describe('axport import --every', () => {
     expect(await gauges()).toEqual(['removals_refused 1', 'rejected_rows 1', 'position_held 0'])
 
     const once = await axport(args(...leaveOut, '--max-removed', option), {
-      env: { DATABASE_URL: database.url },
+      env: { DATABASE_URL: database.url, PLATFORM_URL: cluster.url() },
     })
     expect(once).toMatchObject({ code: 0, stdout: expect.stringContaining(' 1 rejected (written to ') })
     await fed.shows(/failed.*\n(.*\n)*.* loaded \d+ rows/)
@@ -206,7 +206,8 @@ describe('axport import --every', () => {
     expect(await database.sql`select from organizations`).toBeEmpty()
     expect(await database.sql`select from feeds`).toBeEmpty()
     await release()
-    const { stdout } = await axport(args('--json'), { env: { DATABASE_URL: database.url } })
+    const env = { DATABASE_URL: database.url, PLATFORM_URL: cluster.url() }
+    const { stdout } = await axport(args('--json'), { env })
     expect(JSON.parse(stdout)).toMatchObject({ loaded: true, since: '-infinity' })
     await isSame()
   })
@@ -319,16 +320,13 @@ describe('axport import --every', () => {
 
   test('exits immediately for an error that no later round can resolve', async () => {
     const run = (given: string[], env: Record<string, string> = { DATABASE_URL: database.url }) =>
-      axport(['import', '--every', '1s', ...given], { env })
+      axport(['import', '--every', '1s', ...given], { env: { PLATFORM_URL: cluster.url(), ...env } })
     const failed = (stderr: RegExp) => ({ code: 1, stdout: '', stderr: expect.stringMatching(stderr) })
-    const from = ['--from', cluster.url()]
-    expect(await run([...from, '--queries', '/nowhere'])).toEqual(
-      failed(/^axport: --queries names \/nowhere/),
-    )
+    expect(await run(['--queries', '/nowhere'])).toEqual(failed(/^axport: --queries names \/nowhere/))
     expect(await run(['--from-file', '/nowhere', '--queries', queries])).toEqual(
       failed(/^axport: --from-file names/),
     )
-    expect(await run([...from, '--queries', queries], {})).toEqual(failed(/^axport: DATABASE_URL is not set/))
+    expect(await run(['--queries', queries], {})).toEqual(failed(/^axport: DATABASE_URL is not set/))
   })
 
   test('notices a platform that silently disappeared, and does not interrupt a slow one', async () => {

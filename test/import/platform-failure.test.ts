@@ -32,9 +32,9 @@ test('an error raised by a function of the platform shows its code alone; an err
     'users.sql: the platform refused (SQLSTATE P0001)',
   )
   expect(messageFor('42703', 'column "given" does not exist')).toBe(
-    'users.sql: column "given" does not exist (SQLSTATE 42703): correct users.sql, then check it by axport import --from-file … --queries DIR --explain',
+    'users.sql: column "given" does not exist (SQLSTATE 42703): correct users.sql, then check it by axport import … --queries DIR --explain',
   )
   expect(messageFor('42501', 'permission denied for table people')).toBe(
-    'users.sql: permission denied for table people (SQLSTATE 42501): grant it to the role in --from (usage on the schema, select on the table), then check it by axport import --from-file … --queries DIR --explain',
+    'users.sql: permission denied for table people (SQLSTATE 42501): grant it to the role in the URL of the platform (usage on the schema, select on the table), then check it by axport import … --queries DIR --explain',
   )
 })

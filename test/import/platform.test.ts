@@ -22,7 +22,7 @@ function queriesWith(others: Record<string, string | undefined>): string {
 }
 
 /** The command that messages name. */
-const CHECK = 'axport import --from-file … --queries DIR --explain'
+const CHECK = 'axport import … --queries DIR --explain'
 
 const messageOf = async (work: Promise<unknown>) =>
   await work.then(
@@ -206,14 +206,16 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
 
   test('refuses an invalid URL and an unusable folder, and prints nothing of the URL', async () => {
     const at = (url: string) => messageOf(round(database.sql, url))
-    expect(await at('mysql://u:geheim@h/d')).toBe('--from must be postgres://user:password@host:port/name')
+    expect(await at('mysql://u:geheim@h/d')).toBe(
+      'the URL of the platform must be postgres://user:password@host:port/name',
+    )
     expect(await at('postgres://u:geheim@127.0.0.1:1/d')).toBe(
-      `cannot reach the platform: nothing listens there: is Postgres running, and are host and port of --from right? Then check it by ${CHECK}`,
+      `cannot reach the platform: nothing listens there: is Postgres running, and are host and port of the URL of the platform right? Then check it by ${CHECK}`,
     )
     const wrong = new URL(platform.url)
     wrong.password = 'geheim'
     expect(await at(wrong.href)).toBe(
-      `cannot reach the platform: it refuses the user or password in --from: correct it there, then check it by ${CHECK}`,
+      `cannot reach the platform: it refuses the user or password in the URL of the platform: correct it there, then check it by ${CHECK}`,
     )
     expect(() => readQueries('/nowhere')).toThrow('--queries names /nowhere, which cannot be read')
     const none = folderOf({ 'a.sql': '' })

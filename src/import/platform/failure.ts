@@ -4,19 +4,22 @@ import { lineAt, type Query } from './queries.ts'
 
 /** Errors of the platform's database, in words: without its URL, and without values of rows. */
 
-/** The option with its URL. */
-const URL_OPTION = '--from'
+/** What has its URL: PLATFORM_URL, --from-file or --from. */
+const THE_URL = 'the URL of the platform'
 
 /** The command that checks the connection and the queries, and loads nothing. */
-const CHECK = 'axport import --from-file … --queries DIR --explain'
+const CHECK = 'axport import … --queries DIR --explain'
+
+/** An error about DATABASE_URL as one about the URL of the platform. */
+const ofPlatform = (message: string) =>
+  message.replace('DATABASE_URL_FILE', '--from-file').replaceAll('DATABASE_URL', THE_URL)
 
 /** A connection that could not be made. */
 export function unreachable(error: unknown): Failure {
   const failure = connectionFailure(error)
   if (failure instanceof Failure) {
     const message = failure.message.replace('cannot reach the database', 'cannot reach the platform')
-    const ofPlatform = message.replaceAll('DATABASE_URL', URL_OPTION).replace('axport doctor', CHECK)
-    return new TransientFailure(ofPlatform, { cause: error })
+    return new TransientFailure(ofPlatform(message).replace('axport doctor', CHECK), { cause: error })
   }
   const { code = 'unknown error' } = failure as { code?: string }
   return new TransientFailure(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
@@ -26,8 +29,8 @@ export function unreachable(error: unknown): Failure {
 export function unreadable(error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   if (/must be postgres:/.test(error.message))
-    return new Failure(`${URL_OPTION} must be postgres://user:password@host:port/name`)
-  return new Failure(error.message.replaceAll('DATABASE_URL', URL_OPTION))
+    return new Failure(`${THE_URL} must be postgres://user:password@host:port/name`)
+  return new Failure(ofPlatform(error.message))
 }
 
 interface PostgresError {
@@ -75,7 +78,7 @@ function adviceOn(code: string, file: string): string {
     return ': a text is not in the encoding that its database says; mend it there, or convert it in the query'
   if (code === '25006') return ': a query may only read'
   if (code === '42501')
-    return `: grant it to the role in ${URL_OPTION} (usage on the schema, select on the table), then check it by ${CHECK}`
+    return `: grant it to the role in ${THE_URL} (usage on the schema, select on the table), then check it by ${CHECK}`
   if (code.startsWith('42')) return `: correct ${file}, then check it by ${CHECK}`
   return ''
 }

@@ -75,6 +75,9 @@ const UNSUPPORTED: [RegExp, string][] = [
 /** user, password, hosts, database and query. */
 const PARTS = /^postgres(?:ql)?:\/\/(?:([^/?#:]*)(?::([^/?#]*))?@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/
 
+/** Whether a URL of Postgres has a password, which may have unescaped "/" and "@". */
+export const hasPassword = (text: string) => /:\/\/[^?]*:[^?]+@/.test(text)
+
 /** Reads a URL of Postgres with one host or several. @throws Failure that says what is wrong, without any secret */
 export function readPostgresUrl(text: string): PostgresUrl {
   const [whole, user = '', password = '', hosts = '', database = '', query = ''] = PARTS.exec(text) ?? []
