@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { comparePrivileges, currentRole, namesOf } from '../postgres/privileges/compare.ts'
+import { currentRole, missingPrivileges, namesOf } from '../postgres/privileges/compare.ts'
+import { excessPrivileges } from '../postgres/privileges/excess.ts'
 import { BACK_UP, LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
@@ -49,18 +50,18 @@ for (const { sql } of MIGRATIONS)
 /** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
 export async function checkPrivileges(db: Sql): Promise<Finding> {
   const role = await currentRole(db)
-  const serving = await comparePrivileges(db, role, SERVE)
-  const operating = await comparePrivileges(db, role, OPERATE)
-  if (serving.missing.length + operating.missing.length === 0)
+  const serving = await missingPrivileges(db, SERVE)
+  const operating = await missingPrivileges(db, OPERATE)
+  if (serving.length + operating.length === 0)
     return ok('privileges', `${role} can serve, import and provision`)
   for (const purpose of [SERVE, LOAD, BACK_UP]) {
-    const { missing, excess } = await comparePrivileges(db, role, purpose)
-    if (missing.length > 0) continue
+    if ((await missingPrivileges(db, purpose)).length > 0) continue
+    const excess = await excessPrivileges(db, role, purpose)
     const more =
       excess.length === 0 ? ' and nothing more' : `, and has more than that needs: ${namesOf(excess)}`
     return ok('privileges', `${role} can ${purpose.ability}${more}`)
   }
-  const names = serving.missing.map(({ name }) => name).join(', ')
+  const names = serving.map(({ name }) => name).join(', ')
   return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)
 }
 

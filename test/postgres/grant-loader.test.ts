@@ -76,6 +76,18 @@ describe('a role with the grants for import', () => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
+  test('is not asked by an import what it can do beyond that: migrate and doctor compare everything', async () => {
+    await database.sql`revoke select on pg_catalog.pg_auth_members from public`
+    try {
+      const env = { DATABASE_URL: role.url(database.url) }
+      const text = ndjsonOf([organization(10, 'Renamed again')])
+      expect(await axport(['import', '-'], { env, stdin: { text } })).toMatchObject({ code: 0, stderr: '' })
+      expect(await detailOf(role.url(database.url), 'privileges')).toContain('pg_auth_members')
+    } finally {
+      await database.sql`grant select on pg_catalog.pg_auth_members to public`
+    }
+  })
+
   test('can keep the rows that a feed leaves out, try them again, and forget them', async () => {
     const platform = await openPlatform()
     const opened = await openDatabase(role.url(database.url), 1)

@@ -2,7 +2,8 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure, firstThree } from '../../errors.ts'
 import { LOCKS } from '../schema/locks.ts'
 import { onlyRow } from '../statement.ts'
-import { comparePrivileges, namesOf } from './compare.ts'
+import { missingPrivileges, namesOf } from './compare.ts'
+import { excessPrivileges } from './excess.ts'
 import type { Purpose } from './purposes.ts'
 
 /**
@@ -73,13 +74,14 @@ async function statementsFor(sql: TransactionSql, role: string, purpose: Purpose
 
 /** Privileges by way of PUBLIC or of another role are not revoked here: others may depend on them. */
 async function requireExactly(sql: TransactionSql, role: string, purpose: Purpose): Promise<void> {
-  const { missing, excess } = await comparePrivileges(sql, role, purpose)
+  const missing = await missingPrivileges(sql, purpose, role)
   const owners = [...new Set(missing.map(({ owner }) => owner))]
   const grantor = owners.length === 1 ? owners[0] : `a superuser (they belong to ${owners.join(', ')})`
   if (missing.length > 0)
     throw new Failure(
       `${role} would still lack ${namesOf(missing)}, which only the owner can grant: run this command as ${grantor}`,
     )
+  const excess = await excessPrivileges(sql, role, purpose)
   const remedies = [...new Set(excess.map(({ remedy }) => remedy))]
   if (excess.length > 0)
     throw new Failure(
