@@ -173,7 +173,9 @@ for (const [mode, size] of [
           })
           expect(seen[0]).toBe(seen[1] as number)
           const failing = db.lease(async lease => {
-            if (isTogether) lease.begin()
+            // Statements travel together only within a transaction. Otherwise a PgBouncer before 1.21 would give the
+            // answer that is still to come when the connection is given up to another client.
+            lease.begin()
             return await Promise.all([lease.unsafe('select 1 / $1::integer', [0], plain), count(lease)])
           })
           await expect(failing).rejects.toThrow('division by zero')
