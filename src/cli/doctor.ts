@@ -77,9 +77,9 @@ function checksOfServer(database: Database, workers: number): Check[] {
   const servers = configuredStandbys()
   const { size: poolSize, statementMs: statement } = readLimits().pool
   const plan = { workers, poolSize, more: servers.length > 0 ? 2 : 1, statement }
-  const ofPostgres = ({ route }: Start): Check[] => [
-    ['encryption', () => checkEncryption('encryption', route, 'DATABASE_URL')],
-    ['connections', () => checkConnections(sql, plan)],
+  const ofPostgres = (start: Start): Check[] => [
+    ['encryption', () => checkEncryption('encryption', start.route, 'DATABASE_URL')],
+    ['connections', () => checkConnections(sql, start, plan)],
     ['statement timeout', () => examineStatementTimeout(database, statement)],
   ]
   return [

@@ -1,7 +1,9 @@
 import type { Sql } from 'postgres'
+import type { Start } from '../postgres/connection/wire.ts'
 import { onlyRow, type Runner } from '../postgres/statement.ts'
 import { readDisclosing } from '../tables/disclosing.ts'
 import { type Finding, ok, skipped, warning, wrong } from './finding.ts'
+import { checkPooler } from './pooler-check.ts'
 
 /** The settings and options that `serve` will run with. */
 export interface Plan {
@@ -17,8 +19,9 @@ export interface Plan {
 /**
  * Finds out whether a pooler is between this process and Postgres, whether connections can write, and how many the server
  * allows.
+ * @param start how `db` connects
  */
-export async function checkConnections(db: Sql, plan: Plan): Promise<Finding[]> {
+export async function checkConnections(db: Sql, start: Start, plan: Plan): Promise<Finding[]> {
   const rows = await db<
     { pid: number; isStandby: boolean; isReadOnly: boolean; most: number; reserved: number }[]
   >`
@@ -35,10 +38,7 @@ export async function checkConnections(db: Sql, plan: Plan): Promise<Finding[]> 
     : 'default_transaction_read_only is on'
   return [
     isPooled
-      ? warning(
-          'pooler',
-          `one is in between (it announces process ${announced}, and the server has ${pid}): no statement is prepared`,
-        )
+      ? await checkPooler(start, `it announces process ${announced}, and the server has ${pid}`)
       : ok('pooler', 'none'),
     isReadOnly ? await withoutWrites(db, obstacle) : ok('writes', 'taken'),
     isPooled

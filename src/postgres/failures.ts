@@ -30,7 +30,28 @@ const ADVICE: Record<string, string> = {
   '42704': 'it does not know a parameter in DATABASE_URL: remove what stands there after the "?"',
 }
 
-function adviceOn(code = ''): string | undefined {
+/** The same for what PgBouncer says, always with one SQLSTATE: by how the text begins. It may end in the server's own. */
+const POOLER_ADVICE: [begin: string, advice: string][] = [
+  [
+    'server login has been failing',
+    'its pooler reports that the server login has been failing: is Postgres running behind it? It tries again after its server_login_retry',
+  ],
+  [
+    'query_wait_timeout',
+    'its pooler had no connection to the server in time (query_wait_timeout): raise its default_pool_size, or stop something else',
+  ],
+  [
+    'no more connections allowed',
+    'its pooler takes no more clients (max_client_conn): raise that, or stop something else',
+  ],
+]
+
+/** The SQLSTATE of everything that PgBouncer says itself. */
+const PROTOCOL_VIOLATION = '08P01'
+
+function adviceOn(error: unknown): string | undefined {
+  const { code = '', message = '' } = error as { code?: string; message?: string }
+  if (code === PROTOCOL_VIOLATION) return POOLER_ADVICE.find(([begin]) => message.startsWith(begin))?.[1]
   const known = code.replace(/^ERR_SSL_.*/, 'ERR_SSL')
   return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(known))?.[1]
 }
@@ -42,7 +63,7 @@ export const closedError = () => codedError('CONNECTION_CLOSED', 'the connection
 
 /** The one-line error for a connection that cannot be made; an unknown error is returned as it is. */
 export function connectionFailure(error: unknown): unknown {
-  const advice = adviceOn((error as { code?: string }).code)
+  const advice = adviceOn(error)
   return advice ? new Failure(`cannot reach the database: ${advice}`, { cause: error }) : error
 }
 
@@ -54,14 +75,15 @@ export function passingReason(failure: unknown): string | undefined {
     name === 'PostgresError'
       ? /^(08(?!P01)|53|57P)/
       : /^(E(?!RR_|ACCES|PERM)[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+|NOT_WANTED)$/
-  return typeof code === 'string' && mayPass.test(code) ? reasonOf(error) : undefined
+  const isOfPooler = code === PROTOCOL_VIOLATION && adviceOn(error) !== undefined
+  return isOfPooler || (typeof code === 'string' && mayPass.test(code)) ? reasonOf(error) : undefined
 }
 
 /** Why a database cannot be reached, for the log. The error's own text may quote names, and is never used. */
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: string }
   if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'
-  return adviceOn(code)?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
+  return adviceOn(error)?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
 }
 
 /** No statement can run now, or one was lost with its connection. Another attempt may succeed: 503. */

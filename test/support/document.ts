@@ -13,7 +13,7 @@ export const FEED = pageOf('feed.md')
 /** The text of docs/integrate/sync.md. */
 export const SYNC = readFileSync(join(ROOT, 'docs', 'integrate', 'sync.md'), 'utf8')
 
-/** The code blocks of one language (`sh` or `sql`) under a heading of a page (default: feed.md), in their order. */
+/** The code blocks of one language (`sh`, `sql`, `ini`) under a heading of a page (default: feed.md), in their order. */
 export function codeUnder(heading: string, language: string, page = FEED): string[] {
   const [, section = ''] = page.split(new RegExp(`\n##+ ${heading}\n`))
   const [own = ''] = section.split(/\n##+ /)

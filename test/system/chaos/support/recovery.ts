@@ -9,7 +9,7 @@ import type { HealthProbe } from './health-probe.ts'
  * The milliseconds within which every endpoint must answer 200 after the database's return: 2 s, multiplied by the load
  * of the machine if that is more than its cores.
  */
-const recoveryMs = () => 2000 * Math.max(1, (loadavg()[0] ?? 0) / cpus().length)
+export const recoveryMs = () => 2000 * Math.max(1, (loadavg()[0] ?? 0) / cpus().length)
 
 /** The pause between two requests, which do not wait for each other. */
 const INTERVAL_MS = 50
