@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts'
+import type { LastWords } from './connection/last-words.ts'
 
 /** Why a server cannot be used and what an operator can do, by SQLSTATEs or by codes of the socket. */
 const ADVICE: Record<string, string> = {
@@ -50,7 +51,15 @@ const POOLER_ADVICE: [begin: string, advice: string][] = [
 const PROTOCOL_VIOLATION = '08P01'
 
 function adviceOn(error: unknown): string | undefined {
-  const { code = '', message = '' } = error as { code?: string; message?: string }
+  return adviceOnLastWords(error) ?? adviceOnCode(error as Partial<LastWords>)
+}
+
+function adviceOnLastWords(error: unknown): string | undefined {
+  const { lastWords } = error as { lastWords?: LastWords }
+  return lastWords && adviceOnCode(lastWords)
+}
+
+function adviceOnCode({ code = '', message = '' }: Partial<LastWords>): string | undefined {
   if (code === PROTOCOL_VIOLATION) return POOLER_ADVICE.find(([begin]) => message.startsWith(begin))?.[1]
   const known = code.replace(/^ERR_SSL_.*/, 'ERR_SSL')
   return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(known))?.[1]
@@ -59,7 +68,8 @@ function adviceOn(error: unknown): string | undefined {
 /** An error of a connection that axport itself finds. */
 export const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
 export const timeoutError = () => codedError('ETIMEDOUT', 'no answer in time')
-export const closedError = () => codedError('CONNECTION_CLOSED', 'the connection was closed')
+export const closedError = (lastWords?: LastWords) =>
+  Object.assign(codedError('CONNECTION_CLOSED', 'the connection was closed'), { lastWords })
 
 /** The one-line error for a connection that cannot be made; an unknown error is returned as it is. */
 export function connectionFailure(error: unknown): unknown {
@@ -82,8 +92,10 @@ export function passingReason(failure: unknown): string | undefined {
 /** Why a database cannot be reached, for the log. The error's own text may quote names, and is never used. */
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: string }
-  if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'
-  return adviceOn(error)?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
+  const isClosed = code === 'CONNECTION_CLOSED' || code === 'ECONNRESET'
+  const reason = (isClosed ? adviceOnLastWords(error) : adviceOn(error))?.split(':')[0]
+  if (reason !== undefined) return reason
+  return isClosed ? 'it closes connections' : `it refuses connections (${code ?? (error as Error).name})`
 }
 
 /** No statement can run now, or one was lost with its connection. Another attempt may succeed: 503. */

@@ -76,6 +76,20 @@ test('postgres.js returns the stream of a COPY after the error that ends it', as
   })
 })
 
+test('postgres.js forgets the error with which a server ends a connection while a statement runs', async () => {
+  await clientWith(async sql => {
+    const [row] = await sql`select pg_backend_pid() as pid`
+    const ended = sql`select pg_sleep(60)`.catch(error => error)
+    await until('it is terminated', async () => {
+      const [found] = await database.sql`
+        select pg_terminate_backend(pid) as found from pg_stat_activity
+        where pid = ${row?.pid} and wait_event = 'PgSleep'`
+      return found?.found
+    })
+    expect((await ended).code).toBe('CONNECTION_CLOSED')
+  })
+})
+
 test('postgres.js never settles statements that wait to be sent when the connection ends', async () => {
   await clientWith(async (sql, socket) => {
     // The first use of a prepared statement takes a round trip of its own, for which the next ones wait.

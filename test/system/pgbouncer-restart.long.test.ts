@@ -76,6 +76,8 @@ requires(PGBOUNCER).describe('behind PgBouncer with the file in docs/operate/dat
       await own.shutDown()
       await own.restart()
     })
+    const reasons = new Set(service.log().flatMap(({ reason }) => reason ?? []))
+    expect([...reasons]).toContain('its pooler reports that the server login has been failing')
   })
 
   test('every endpoint is back 2 s after databases were renamed as after a restore', async () => {

@@ -55,7 +55,7 @@ export class Connection {
     wire.onData = () => {
       this.heardAt = clock.now()
     }
-    wire.onEnd = () => this.#end(closedError())
+    wire.onEnd = (why = closedError()) => this.#end(why)
   }
 
   /** @throws the error of the socket or of the server; codes ETIMEDOUT, NOT_WANTED, CONNECTION_CLOSED */

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
 import { closedError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
+import { type LastWords, lastWordsIn } from './last-words.ts'
 import { type Backend, cancelBackend, openSocket, type Route } from './socket.ts'
 import type { PostgresUrl } from './url.ts'
 import { asText, VALUE_TYPES } from './value-types.ts'
@@ -19,6 +20,7 @@ import { asText, VALUE_TYPES } from './value-types.ts'
  * - It returns the stream of a COPY a turn of the event loop late, so that nobody can listen for an earlier error, which
  *   would end the process. copy() listens at once.
  * - It does not tell the status in ReadyForQuery. The wire keeps the last bytes of what the server sent.
+ * - It forgets the error with which a server ends a connection while a statement runs. The wire reads it.
  * - It never settles statements that wait to be sent when the connection ends. Connection does.
  * - In a transaction of its begin() whose connection was cut, it throws a TypeError outside of any promise: see
  *   handleStray().
@@ -62,11 +64,12 @@ const READY_AND_IDLE = Buffer.from('Z\0\0\0\x05I')
 class PostgresWire {
   /** Called when the server has sent something. */
   onData = () => {}
-  /** Called when the connection ends, for whatever reason. */
-  onEnd = () => {}
+  /** Called when the connection ends, with the reason. */
+  onEnd: (why?: Error) => void = () => {}
   #hasFailed = false
   /** The last bytes that the server sent. */
   readonly #tail = Buffer.alloc(READY_AND_IDLE.length)
+  #lastWords: LastWords | undefined
   readonly #sql: Sql
 
   constructor(
@@ -83,9 +86,10 @@ class PostgresWire {
       const size = Math.min(chunk.length, this.#tail.length)
       this.#tail.copyWithin(0, size)
       chunk.copy(this.#tail, this.#tail.length - size, chunk.length - size)
+      this.#lastWords = lastWordsIn(chunk)
       this.onData()
     })
-    const onclose = () => this.onEnd()
+    const onclose = () => this.onEnd(closedError(this.#lastWords))
     const types = { fetch_types: false, types: VALUE_TYPES }
     this.#sql = client(start, take, { max: 1, max_lifetime: null, ...types, onclose })
   }
