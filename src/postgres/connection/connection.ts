@@ -153,9 +153,18 @@ export class Connection {
     const idle = { is: 'idle', since: this.clock.now() } as const
     if (state.is === 'cancelling' && state.next.is === 'running')
       this.#become({ is: 'cancelling', next: idle })
-    else if (state.is === 'running' && (this.isBusy || !this.wire.isIdle)) void this.giveUp()
+    else if (state.is === 'running' && !this.#isReusable) void this.giveUp()
     else if (state.is === 'running') this.#become(idle)
     this.onRelease()
+  }
+
+  /**
+   * Whether another request may have it. After a failure, the wire sends a statement ahead of the next one, and PgBouncer
+   * before 1.21 can give the answer to such a statement to another client, if this one leaves at that moment.
+   */
+  get #isReusable(): boolean {
+    const isPooled = this.server === undefined
+    return !this.isBusy && this.wire.isIdle && !(isPooled && this.wire.hasFailed)
   }
 
   /** Takes an idle connection for a statement without parameters. Any failure ends it. @throws as run(); code ETIMEDOUT */

@@ -66,7 +66,8 @@ class PostgresWire {
   onData = () => {}
   /** Called when the connection ends, with the reason. */
   onEnd: (why?: Error) => void = () => {}
-  #hasFailed = false
+  /** Whether the last statement that has ended has failed. */
+  hasFailed = false
   /** The last bytes that the server sent. */
   readonly #tail = Buffer.alloc(READY_AND_IDLE.length)
   #lastWords: LastWords | undefined
@@ -101,14 +102,14 @@ class PostgresWire {
 
   /** Runs a statement after those that were sent before. @throws the error of the statement or the connection */
   async send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    if (this.#hasFailed) this.#sql.unsafe('select 1').catch(() => {})
-    this.#hasFailed = false
+    if (this.hasFailed) this.#sql.unsafe('select 1').catch(() => {})
+    this.hasFailed = false
     const query = this.#sql.unsafe(text, parameters.map(asText), { prepare: options.prepare })
     if (!options.prepare) Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
     try {
       return await (options.bytes ? query.raw() : query)
     } catch (error) {
-      this.#hasFailed = true
+      this.hasFailed = true
       throw error
     }
   }

@@ -4,7 +4,7 @@ import { closedError } from '../failures.ts'
 
 /** The pause before an attempt doubles from the first to the last, while none succeeds. */
 const FIRST_PAUSE_MS = 100
-const LAST_PAUSE_MS = 1000
+const LAST_PAUSE_MS = 500
 
 /** The attempts of a pool to open connections, and the pauses between them. */
 export class Attempts {

@@ -11,7 +11,7 @@ import { ASK, type SimulatedWire } from './wire.ts'
 const TOLERANCE = 300
 
 /** The longest pause between two attempts to open a further connection, in milliseconds. */
-const LONGEST_PAUSE = 1000
+const LONGEST_PAUSE = 500
 
 /**
  * The time that a lease has beyond its own for the report of the server, and that the monitor gives running statements
@@ -25,7 +25,7 @@ const CANCELLED = 2000
 /**
  * The milliseconds within which a working database is found again: a pause between two attempts, and an attempt.
  */
-export const RECOVERY = 1100
+export const RECOVERY = 600
 
 /** Checks the invariants of the pool after every event. */
 export class Observer {

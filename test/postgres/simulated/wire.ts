@@ -27,6 +27,7 @@ export class SimulatedWire implements Wire {
   onEnd = () => {}
   process: Process | undefined
   isIdle = false
+  hasFailed = false
   /** The lease that used it last. */
   lastRun: Run | undefined
   /** The statements without an answer, in the order in which they were sent. */
@@ -96,6 +97,7 @@ export class SimulatedWire implements Wire {
     this.onData()
     this.isIdle = answer.status === 'I'
     if ('part' in answer) return
+    this.hasFailed = 'error' in answer
     const asking = this.#asking.shift()
     if ('rows' in answer) asking?.resolve(answer.rows)
     else asking?.reject(answer.error)
