@@ -1,8 +1,9 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { exportPeople, exportProducts, exportRecords } from '../../db/schema.ts'
 import { type Filter, isBigint, type Sort } from '../contract.ts'
+import { SCOPE_SETS, type ScopeSet } from './scope.ts'
 
-/** The conditions for a record to be in a list: the scope of the token, the filters, the search. */
+/** The conditions of filters and of the search for a record to be in a list; scope.ts has those of the scope. */
 
 /** Values of a statement's placeholders, by name. */
 export type Values = Record<string, unknown>
@@ -35,41 +36,6 @@ export function keyOf(sort: Sort, columns: Columns = exportRecords): SQL {
   }
   return sql`${keys[sort]}`
 }
-
-/** The sets of a scope. A request can narrow either of them and never widen it (contract S2). */
-const SCOPE_SETS = ['organizations', 'products'] as const
-export type ScopeSet = (typeof SCOPE_SETS)[number]
-
-/** The two sets that are read, in a statement with tokenOf(). */
-export const organizationSet = sql`(select organizations from token)`
-export const productSet = sql`(select products from token)`
-
-/**
- * The select of a live token, one row at most: the integration, its scope, and the two sets that are read, which the
- * request may have narrowed.
- */
-export function tokenOf(narrowed: ScopeSet[]): SQL {
-  const set = (name: ScopeSet, column: SQL) =>
-    narrowed.includes(name)
-      ? sql`array(select unnest(${column}) intersect select unnest(${sql.placeholder(name)}::bigint[]) order by 1)`
-      : // A copy: it is decompressed once, and not for each record.
-        sql`${column} || '{}'`
-  return sql`select client_id, scope_digest, organization_ids, product_ids,
-    ${set('organizations', sql`organization_ids`)} as organizations, ${set('products', sql`product_ids`)} as products
-  from live_tokens where digest = ${sql.placeholder('token')}::bytea`
-}
-
-/** Whether an id is in a set that the statement itself reads: a binary search, because the set is sorted. */
-export const isInRead = (set: SQL, id: SQLWrapper) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
-
-/**
- * Whether a record, or a row of the log, is in the scope. Products are searched first: they are fewer. coalesce() makes
- * the planner expect half of the records; without, it expects one in 40,000, and sorts them all.
- */
-export const inScope = ({ organizationId, productId }: Columns) =>
-  sql`coalesce(${isInRead(productSet, productId)} and ${isInRead(organizationSet, organizationId)}, false)`
-export const inOrganizations = ({ organizationId }: Columns) =>
-  sql`coalesce(${isInRead(organizationSet, organizationId)}, false)`
 
 /** A trigram index finds people. For a text without a trigram the whole index would be read: see hasTrigram(). */
 const SEARCHES = ['search', 'search_short'] as const
@@ -128,7 +94,12 @@ export const conditions: Record<string, (columns: Columns) => SQL> = {
 export const conditionsOf = (filters: string[], columns: Columns = exportRecords): SQL[] =>
   filters.map(name => conditions[name]?.(columns) as SQL)
 
-export const allOf = (all: SQL[]): SQL => sql.join(all, sql` and `)
+export const allOf = (all: SQL[]): SQL =>
+  sql.join(
+    all,
+    sql`
+      and `,
+  )
 
 /** Filters that leave few records, which an index finds: a walk along the sort key might read all others first. */
 export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']

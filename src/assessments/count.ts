@@ -1,58 +1,39 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople as people, exportRecords as r } from '../../db/schema.ts'
 import { onlyRow, type Runner, statement } from '../postgres/statement.ts'
-import { allOf, conditionsOf, isNamed, productsNamed, searchOf, type Values } from './conditions.ts'
+import {
+  allOf,
+  type Constraints,
+  conditionsOf,
+  isNamed,
+  productsNamed,
+  searchOf,
+  type Values,
+} from './conditions.ts'
+import { ofOrganizations, ofProducts, type Sets } from './scope.ts'
+import { Selection } from './selection.ts'
+import { readSpread } from './spread.ts'
 
-/** The two sets that a request reads: those of its scope, narrowed by its filters. Each is an array of Postgres, as text. */
-export interface Sets {
-  organizations: string
-  products: string
+/**
+ * Counts the records of a list of which nothing is remembered, and reads how they are spread.
+ * @param isExact whether the records are counted even if writers keep their number
+ */
+export async function readSelection(
+  db: Runner,
+  sets: Sets,
+  { filters, values }: Constraints,
+  isExact = false,
+): Promise<Selection> {
+  const isCounted = isExact || filters.length > 0
+  const [spread, counted] = await Promise.all([
+    readSpread(db, sets),
+    isCounted ? countMatches(db, sets, filters, values, isExact) : undefined,
+  ])
+  return new Selection(counted ?? spread.records, isKeptCount(filters) && !isExact, spread)
 }
-
-/** How the records of two sets are spread over all records, by the counts that writers keep. */
-export interface Spread {
-  /** Of an organization and a product of the sets: what matches without a filter. */
-  records: number
-  /** Of an organization of the set and any product, and the reverse. */
-  ofOrganizations: number
-  ofProducts: number
-  all: number
-  /** Of organizations of the set that have no record of the products. */
-  ofOthers: number
-  /** How many organizations of the set have records of the products, and how many products the set has. */
-  organizationCount: number
-  productCount: number
-}
-
-const value = sql.placeholder
-const ofOrganizations = sql`organization_id = any (${value('organizations')}::bigint[])`
-const ofProducts = sql`product_id = any (${value('products')}::bigint[])`
-
-/** Reads how the records of two sets are spread, from one row for each organization and product: 20,000 take 2 ms. */
-export async function readSpread(db: Runner, sets: Sets): Promise<Spread> {
-  return onlyRow(await spread(db, { ...sets }))
-}
-
-/** Planned for its values, as all statements here: only in arrays that are constants does Postgres look up by hash. */
-const spread = statement<Values, Spread>(
-  sql`
-  select
-    coalesce(sum(of_products) filter (where ${ofOrganizations}), 0)::float8 as "records",
-    coalesce(sum(records) filter (where ${ofOrganizations}), 0)::float8 as "ofOrganizations",
-    coalesce(sum(of_products), 0)::float8 as "ofProducts",
-    coalesce(sum(records), 0)::float8 as "all",
-    coalesce(sum(records) filter (where ${ofOrganizations} and of_products is null), 0)::float8 as "ofOthers",
-    (count(of_products) filter (where ${ofOrganizations}))::float8 as "organizationCount",
-    cardinality(${value('products')}::bigint[])::float8 as "productCount"
-  from (
-    select organization_id, sum(records) as records, sum(records) filter (where ${ofProducts}) as of_products
-    from export_counts group by organization_id
-  ) as each`,
-  false,
-)
 
 /** Whether the count of lists with these filters is made of numbers that writers keep, unless it is an exact one. */
-export const isKeptCount = (filters: string[]) => filters.every(name => name === searchOf(filters))
+const isKeptCount = (filters: string[]) => filters.every(name => name === searchOf(filters))
 
 /** What the text of a count depends on, beside the filters. */
 interface Counting {

@@ -5,9 +5,12 @@ import { canonicalNumber, DID_YOU_MEAN, isBigint, type ListQuery } from '../cont
 import { type Leases, type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
+import { parseListQuery } from './list-query.ts'
+import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
-import { nextLink, parseListQuery, resembled } from './query-string.ts'
+import { type Pair, pairsIn } from './query-string.ts'
+import { resembled } from './resemblance.ts'
 
 /** GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
@@ -16,19 +19,21 @@ export async function listAssessments(
   tokenDigest: Uint8Array,
   queryString: string,
 ): Promise<Answer> {
+  let pairs: Pair[]
   let query: ListQuery
   try {
-    query = parseListQuery(queryString)
+    pairs = pairsIn(queryString)
+    query = parseListQuery(pairs)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
   const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
-  const meant = resembled(queryString)
+  const meant = resembled(pairs)
   return {
     status: 200,
-    headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count), ...didYouMean(meant) },
+    headers: { ...COMPRESSIBLE, ...nextLink(pairs, query, count), ...didYouMean(meant) },
     // Joined, the documents would be copied into new memory: a tenth of the time of a page.
     body: ['{"data":[', documents, `],"meta":${meta}}`],
     logFields: { clientId: access.clientId, records: size, resembled: meant },

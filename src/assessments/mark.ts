@@ -33,7 +33,10 @@ export const markValues = (count: Mark | undefined, cursor: Mark | undefined) =>
 export function areLogged(hasCursor: boolean): SQL {
   const isLogged = (of: 'count' | 'cursor') =>
     sql`exists (select from ${changes} where position = ${positionOf(of)} and tag = ${sql.placeholder(`${of}_tag`)}::uuid)`
-  return hasCursor ? sql`${isLogged('count')} and ${isLogged('cursor')}` : isLogged('count')
+  return hasCursor
+    ? sql`${isLogged('count')}
+      and ${isLogged('cursor')}`
+    : isLogged('count')
 }
 
 /** Whether a row of the log is later than the mark of the count, of the cursor, or than the older of both. */

@@ -1,12 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { disclosureState, exportRecords as r } from '../../db/schema.ts'
+import { exportRecords as r } from '../../db/schema.ts'
 import { type RawRow, rawStatement, rowOf, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
 import { changesSince } from './changes.ts'
-import { isInRead, organizationSet, productSet, type ScopeSet, tokenOf, type Values } from './conditions.ts'
-import { areLogged, NEWEST, newest } from './mark.ts'
-import type { Run } from './page-plan.ts'
-import { type Around, type Beside, inOrder, isInConstant, recordsBeside } from './records.ts'
+import type { Values } from './conditions.ts'
+import { NEWEST, newest } from './mark.ts'
+import type { Run } from './page-arithmetic.ts'
+import { type Beside, inOrder, recordsBeside } from './records.ts'
+import { GIVEN_SETS, liveToken, type ScopeSet, SETS_OF_TOKEN } from './scope.ts'
 
 /** What the text of a page statement depends on. */
 export interface Shape extends Beside {
@@ -15,7 +16,7 @@ export interface Shape extends Beside {
   reach: Reach
   /** Whether the sets that are read are given as values. Otherwise they are read with the token. */
   hasSets: boolean
-  /** Whether the page is read from what is remembered, if that can be corrected: see isKnown(). */
+  /** Whether the page is planned from what is remembered, and read as far as that can be corrected. */
   isRemembered: boolean
   /** Whether the ids that a disclosure records are returned. */
   isRecorded: boolean
@@ -46,16 +47,8 @@ export function pageStatement(shape: Shape): Statement<Values, RawRow> {
 export const isOfWalk = ({ filters, reach }: Pick<Shape, 'filters' | 'reach'>) =>
   filters.length === 0 && reach === NEAR
 
-/** The columns of a page. */
-export const PAGE = rowOf({
+const COLUMNS = {
   ...ACCESS,
-  /** Whether what is remembered can be corrected; if not, nothing was read. */
-  isKnown: sql`is_known`,
-  /** How many more records match than at the mark of the count, and how many of these come up to the entry. */
-  counted: sql`counted`,
-  moved: sql`moved`,
-  ...NEWEST,
-  /** The documents, joined by commas. */
   documents: sql`documents`,
   size: sql`size`,
   /** The sort key and the id of the last of them. */
@@ -64,24 +57,31 @@ export const PAGE = rowOf({
   /** The ids of the records and of their educators, if disclosures are recorded. */
   assessments: sql`assessment_ids`,
   people: sql`user_ids`,
+}
+const SNAPSHOT = rowOf(COLUMNS)
+
+/** The columns of a page that is planned from what is remembered. Those of another page are the first of them. */
+export const PAGE = rowOf({
+  ...COLUMNS,
+  isCorrectable: sql`is_correctable`,
+  counted: sql`counted`,
+  moved: sql`moved`,
+  ...NEWEST,
 })
 
-const value = sql.placeholder
-const nothing = sql``
-
-/** The statement of a run of records: one snapshot. test/assessments/statements has two. */
+/** The statement that reads a run of records, from one snapshot. test/assessments/statements has two of them. */
 export function pageSql(shape: Shape): SQL {
-  const { way, isRemembered, isRecorded, side, order } = shape
+  const { narrowed, hasSets, isRemembered, isRecorded } = shape
+  const token = liveToken(hasSets ? [] : narrowed)
+  const since = sql`
+cross join lateral (${changesSince(shape, isRecorded)}
+) as since${newest}`
   return sql`
-with token as materialized (
-  select *, ${isRemembered ? isKnown(shape) : sql`true`} as is_known
-  from (${tokenOf(shape.hasSets ? [] : shape.narrowed)} offset 0) as token
-  cross join lateral (${isRemembered ? changesSince(shape) : sql`select 0 as counted, 0 as moved`}
-  ) as changed
-)
-select ${PAGE.list}
-from token${newest}
-cross join (
+select ${(isRemembered ? PAGE : SNAPSHOT).list}
+from (
+  ${token} offset 0
+) as token${isRemembered ? since : nothing}
+cross join lateral (
   select
     string_agg(document, ',') as documents,
     count(*) as size,
@@ -89,14 +89,30 @@ cross join (
     (array_agg(id))[count(*)] as last_id,
     ${isRecorded ? sql`array_agg(id)` : sql`null`} as assessment_ids,
     ${isRecorded ? sql`array_agg(user_id)` : sql`null`} as user_ids
-  from (
-    select id, key, ${way === 'whole' ? sql`document, user_id` : ofRecord(isRecorded)}
-    from (
-      select * from (${recordsBeside(shape, aroundOf(shape))}
-      ) as near where (select is_known from token) limit ${value('size')}::bigint offset ${skipped(shape)}
-    ) as page${side === 'before' ? sql` order by ${inOrder(order === 'ASC')}` : nothing}
+  from (${runOf(shape)}
   ) as page
 ) as page`
+}
+
+const nothing = sql``
+
+/** The select of the records of the run, in the order of the page. */
+function runOf(shape: Shape): SQL {
+  const { way, side, order, isRemembered, isRecorded } = shape
+  const [sets, reach] = [shape.hasSets ? GIVEN_SETS : SETS_OF_TOKEN, REACHES[shape.reach]]
+  const size = sql`${sql.placeholder('size')}::bigint`
+  const planned = sql`${sql.placeholder('skip')}::bigint`
+  // As shifted() says: what has changed up to the entry has moved the page away from it, or toward it.
+  const shifted = sql`${planned} ${side === 'after' ? sql`-` : sql`+`} moved`
+  const skip = isRemembered ? sql`greatest(0, ${shifted})` : planned
+  const isRead = isRemembered ? sql` where is_correctable and ${shifted} >= 0` : nothing
+  return sql`
+    select id, key, ${way === 'whole' ? sql`document, user_id` : ofRecord(isRecorded)}
+    from (
+      select * from (${recordsBeside(shape, sets, sql`${size} + ${skip}`, reach)}
+      ) as near${isRead}
+      limit ${size} offset ${skip}
+    ) as page${side === 'before' ? sql` order by ${inOrder(order === 'ASC')}` : nothing}`
 }
 
 /** What a page shows of a record whose id was found in an index. */
@@ -104,33 +120,4 @@ function ofRecord(isRecorded: boolean): SQL {
   const of = (column: SQL) => sql`(select ${column} from ${r} where ${r.id} = page.id)`
   const document = sql`${of(sql`document`)} as document`
   return isRecorded ? sql`${document}, ${of(sql`user_id`)} as user_id` : document
-}
-
-/** For sets that are values, Postgres makes a hash table when it plans. */
-function aroundOf(shape: Shape): Around {
-  const common = {
-    distance: sql`${value('size')}::bigint + ${skipped(shape)}`,
-    reach: REACHES[shape.reach],
-  }
-  if (!shape.hasSets)
-    return { ...common, sets: { organizations: organizationSet, products: productSet }, isIn: isInRead }
-  const sets = {
-    organizations: sql`${value('organizations')}::bigint[]`,
-    products: sql`${value('products')}::bigint[]`,
-  }
-  return { ...common, sets, isIn: isInConstant }
-}
-
-/** The records that are skipped: what changed up to the entry has moved the page away from it. As shifted() says. */
-function skipped({ isRemembered, side }: Shape): SQL {
-  const skip = sql`${value('skip')}::bigint`
-  const moved = sql`(select moved from token)`
-  return isRemembered ? sql`greatest(0, ${skip} ${side === 'after' ? sql`-` : sql`+`} ${moved})` : skip
-}
-
-/** Whether what is remembered is of this scope, with marks that the log has, and only single records changed since. */
-function isKnown({ isRecorded, hasCursor }: Shape): SQL {
-  return sql`scope_digest = ${value('scope')}
-    and (select is_on from ${disclosureState}) = ${isRecorded ? sql`true` : sql`false`}
-    and ${areLogged(hasCursor)} and not is_summary`
 }

@@ -2,15 +2,16 @@ import type { ListQuery } from '../contract.ts'
 import type { Lease, Leases } from '../postgres/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
 import { type Constraints, constraints } from './conditions.ts'
-import { countMatches, isKeptCount, readSpread, type Sets } from './count.ts'
-import type { Entry } from './cursor.ts'
+import { readSelection } from './count.ts'
 import { isRecorded, type Shown } from './disclosure.ts'
 import type { Mark } from './mark.ts'
-import { type PageMemory, Selection } from './page-memory.ts'
-import { type Piece, readPiece } from './page-piece.ts'
-import { areSame, corrected, type Extent, extentOf, offsetOf, type Run, runOf, shifted } from './page-plan.ts'
-import { readSets, readState } from './state.ts'
-import { type Way, wayOf } from './ways.ts'
+import { areSame, corrected, extentOf, runOf, shifted } from './page-arithmetic.ts'
+import type { PageMemory } from './page-memory.ts'
+import { type PagePlan, planOf } from './page-plan.ts'
+import { reachOf } from './page-statement.ts'
+import { type Rows, readRun } from './read-run.ts'
+import type { Selection } from './selection.ts'
+import { readState } from './state.ts'
 
 /** A page, as plain OFFSET and count(*) find it in one snapshot of the present data. */
 export interface Page {
@@ -25,6 +26,14 @@ export interface Page {
   shown: Shown
 }
 
+/**
+ * Why there is no page.
+ * - unknown: nothing is remembered, or it cannot be corrected.
+ * - moved: a change has moved the page across its entry, or its end. The change is remembered now.
+ * - contradicted: the page has other records than its count says, after writes past the triggers.
+ */
+type NoPage = 'unknown' | 'moved' | 'contradicted'
+
 /** A request for a page, on its connection. */
 interface PageRequest {
   lease: Lease
@@ -36,12 +45,12 @@ interface PageRequest {
   known: Access
 }
 
-/** A page that is planned from what is remembered may meet a change that moves it. The next plan knows of the change. */
+/** How often a page is looked for again that changes have moved: the next plan knows of the changes before. */
 const MAX_PLANS = 3
 
 /**
- * Reads a page of a query in the scope of a token: from what is remembered, by one statement that corrects it; otherwise
- * in a snapshot in which the records are counted. Throws HttpError 401 or 400.
+ * Reads a page of a query in the scope of a token: by one statement from what is remembered; otherwise in a snapshot in
+ * which the records are counted. Throws HttpError 401 or 400.
  */
 export async function readPage(
   db: Leases,
@@ -52,71 +61,60 @@ export async function readPage(
   return await db.lease(async lease => {
     const known = memory.accessOf(token) ?? (await requireAccess(lease, token))
     const request = { lease, memory, token, query, constrained: constraints(query.filter), known }
-    for (let plan = 1; plan <= MAX_PLANS; plan++) {
-      const page = await rememberedPage(request)
-      if (page === 'unknown') break
-      if (page !== 'moved') return page
-    }
-    // If the count that writers keep contradicts the records, the records are counted.
-    const page = (await snapshotPage(request)) ?? (await snapshotPage(request, true))
-    if (!page) throw new Error('the count of a snapshot contradicts its records')
+    let page: Page | NoPage = 'moved'
+    for (let plan = 1; page === 'moved' && plan <= MAX_PLANS; plan++) page = await rememberedPage(request)
+    if (page === 'moved' || page === 'unknown') page = await snapshotPage(request)
+    if (page === 'contradicted') page = await snapshotPage(request, true)
+    if (typeof page === 'string') throw new Error('the count of a snapshot contradicts its records')
     return page
   })
 }
 
-/**
- * Reads a page from what is remembered. moved: a change has moved the page, and is remembered now. unknown: nothing is
- * remembered, it cannot be corrected, or the page contradicts it.
- */
-async function rememberedPage(request: PageRequest): Promise<Page | 'moved' | 'unknown'> {
-  const { lease, memory, token, query, known } = request
-  const remembered = recall(request)
-  if (!remembered) return 'unknown'
-  const { selection, count, mark, entry, extent, isKept, knowsEnd } = remembered
-  const run = runOf(entry, offsetOf(entry, count), extent)
-  if (!run) throw new Error('a page has records on both sides of its entry')
-  const listing = { ...request, isRecorded: memory.isRecorded }
-  const way = wayTo(request, remembered, run)
-  const piece = await readPiece(lease, listing, entry, run, way, { scope: known.scope, mark })
-  const access = accessOf(piece.access)
+/** Reads a page from what is remembered, by a statement that says what has changed since. */
+async function rememberedPage(request: PageRequest): Promise<Page | NoPage> {
+  const { lease, memory, token, query, constrained, known } = request
+  const selection = memory.selectionOf(known.scope, query.filter)
+  if (!selection) return 'unknown'
+  const plan = planOf(query, constrained.filters, selection, false)
+  const { entry, run, mark } = plan
+  const remembered = { scope: known.scope, mark }
+  const rows = await readRun(lease, { ...request, isRecorded: memory.isRecorded, remembered }, plan)
+  const access = accessOf(rows.access)
   memory.noteAccess(token, access)
-  const now = piece.isKnown && piece.mark ? corrected(remembered, piece.changes) : undefined
-  if (!now || !piece.mark) return 'unknown'
-  const extentNow = extentOf(query.offset, query.page, { count: now.count, isKept, knowsEnd })
-  if (areSame(shifted(run, piece.changes), runOf(entry, now.at, extentNow))) {
-    const found = { selection, count: now.count, entry, extent: extentNow, mark: piece.mark, isNew: false }
-    return pageOf(request, access, found, piece) ?? 'unknown'
-  }
-  selection.note(now.count, piece.mark)
-  if (typeof entry === 'object')
-    selection.noteCursor(orderOf(query), { ...entry, offset: now.at, mark: piece.mark })
+
+  const { since } = rows
+  const now = since && corrected(plan, since)
+  if (!now) return 'unknown'
+  const extent = extentOf(query.offset, query.page, { ...plan, count: now.count })
+  const found = { selection, count: now.count, entry, extent, mark: since.mark, isNew: false }
+  const read = shifted(run, since)
+  const isInReach = read && reachOf(read) === reachOf(run)
+  if (isInReach && areSame(read, runOf(entry, now.at, extent))) return pageOf(request, access, found, rows)
+  selection.note(now.count, since.mark)
+  if (typeof entry === 'object') selection.noteCursor(query, { ...entry, offset: now.at, mark: since.mark })
   return 'moved'
 }
 
 /**
- * Reads a page in one snapshot, in which its list is counted; undefined if the count contradicts the records.
+ * Reads a page in one snapshot, in which its list is counted.
  * @param isExact whether the records are counted even if writers keep their number
  */
-async function snapshotPage(request: PageRequest, isExact = false): Promise<Page | undefined> {
+async function snapshotPage(request: PageRequest, isExact = false): Promise<Page | NoPage> {
   const { lease, memory, token, query, constrained } = request
   lease.begin()
-  const [state, sets] = await Promise.all([readState(lease, token), readSets(lease, token, constrained)])
-  const access = await orCommit(lease, () => accessOf(state.access))
-  const isOn = await orCommit(lease, () => isRecorded(state.recording, access.clientId))
+  const state = await readState(lease, token, constrained.narrowed, constrained.values)
+  const { access, isOn } = await orCommit(lease, () => {
+    const access = accessOf(state.access)
+    return { access, isOn: isRecorded(state.recording, access.clientId) }
+  })
   memory.noteAccess(token, access)
   memory.isRecorded = isOn
 
-  const selection = await countAnew(request, sets, isExact)
-  const { count } = selection
-  const extent = extentOf(query.offset, query.page, selection)
-  const entry = selection.nearest(orderOf(query), extent)
-  const run = runOf(entry, offsetOf(entry, count), extent)
-  if (!run) throw new Error('a page has records on both sides of its entry')
-  const found = { selection, count, entry, extent, mark: state.mark, isNew: true }
-  const listing = { ...request, sets, isRecorded: isOn }
-  const reading = readPiece(lease, listing, entry, run, wayTo(request, found, run))
-  const [piece] = await Promise.all([reading, lease.commit()])
-  return pageOf(request, access, found, piece)
+  const selection = await readSelection(lease, state.sets, constrained, isExact)
+  const plan = planOf(query, constrained.filters, selection, !selection.isKept)
+  const reading = readRun(lease, { ...request, sets: state.sets, isRecorded: isOn }, plan)
+  const [rows] = await Promise.all([reading, lease.commit()])
+  return pageOf(request, access, { ...plan, selection, mark: state.mark, isNew: true }, rows)
 }
 
 /** Checks what a transaction has read. An error ends the transaction, and leaves its connection to others. */
@@ -129,77 +127,28 @@ async function orCommit<Result>(lease: Lease, check: () => Result): Promise<Resu
   }
 }
 
-/** The list of a request, and the entry to its page. */
-interface List {
+/** The plan by which a page was read, as it is right now. */
+interface Found extends Pick<PagePlan, 'count' | 'entry' | 'extent'> {
   selection: Selection
-  count: number
-  entry: Entry
-  extent: Extent
-}
-
-/** What is remembered of the list of a request, as it is now: another request may change the selection. */
-function recall({ memory, known, query }: PageRequest) {
-  const selection = memory.selectionOf(known.scope, query.filter)
-  if (!selection) return undefined
-  const { count, mark, isKept, knowsEnd } = selection
-  const extent = extentOf(query.offset, query.page, selection)
-  return {
-    selection,
-    count,
-    mark,
-    isKept,
-    knowsEnd,
-    entry: selection.nearest(orderOf(query), extent),
-    extent,
-  }
-}
-
-/** Counts the records of a list of which nothing is remembered. */
-async function countAnew(request: PageRequest, sets: Sets, isExact: boolean): Promise<Selection> {
-  const { lease, constrained } = request
-  const { filters, values } = constrained
-  const isCounted = isExact || filters.length > 0
-  const [spread, counted] = await Promise.all([
-    readSpread(lease, sets),
-    isCounted ? countMatches(lease, sets, filters, values, isExact) : undefined,
-  ])
-  return new Selection(counted ?? spread.records, isKeptCount(filters) && !isExact, spread)
-}
-
-/** The way to the records of a run. */
-function wayTo(
-  { query, constrained }: PageRequest,
-  { selection, count, entry, extent }: List,
-  run: Run,
-): Way {
-  const isAtEnd = typeof entry !== 'object' || extent.read > extent.shown
-  const distance = run.skip + run.size
-  const { spread } = selection
-  return wayOf({ sort: query.sort, filters: constrained.filters, spread, count, distance, isAtEnd })
-}
-
-/** What was found of a list in the snapshot of its page. */
-interface Found extends List {
+  /** Undefined if the log of changes is empty: nothing can be remembered. */
   mark: Mark | undefined
   /** Whether the selection was made for this page. */
   isNew: boolean
 }
 
-/** Makes the page of what was read, and remembers its count and where it ended. Undefined if they contradict each other. */
+/** Makes the page of what was read, and remembers its count and where it ended. */
 function pageOf(
   { memory, query }: PageRequest,
   access: Access,
   { selection, count, entry, extent, mark, isNew }: Found,
-  { size, documents, last, shown }: Piece,
-): Page | undefined {
-  if (size !== extent.shown) return undefined
+  { size, documents, last, shown }: Rows,
+): Page | NoPage {
+  if (size !== extent.shown) return 'contradicted'
   if (mark) {
     memory.notePage(access.scope, query.filter, selection, { count, mark, isNew })
     // A page that is read from the end does not look further.
     if (extent.read > extent.shown && entry !== 'end') selection.noteEnd()
-    if (last) selection.noteCursor(orderOf(query), { offset: query.offset + size, ...last, mark })
+    if (last) selection.noteCursor(query, { offset: query.offset + size, ...last, mark })
   }
   return { access, count, documents, size, shown }
 }
-
-const orderOf = ({ sort, order }: ListQuery) => `${sort} ${order}`

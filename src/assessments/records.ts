@@ -1,8 +1,9 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { exportPeople, exportRecords as r } from '../../db/schema.ts'
 import type { Order, Sort } from '../contract.ts'
-import { allOf, conditionsOf, isNamed, keyOf, productsNamed, type ScopeSet, searchOf } from './conditions.ts'
-import type { Run } from './page-plan.ts'
+import { allOf, conditionsOf, isNamed, keyOf, productsNamed, searchOf } from './conditions.ts'
+import type { Run } from './page-arithmetic.ts'
+import type { SetsInSql } from './scope.ts'
 import type { Way } from './ways.ts'
 
 /** The records of a list on one side of an entry: what the text depends on. */
@@ -17,35 +18,26 @@ export interface Beside {
   hasCursor: boolean
 }
 
-/** The parts of the text that belong to the statement around it. */
-export interface Around {
-  /** The two sets that are read, as expressions of bigint[]. */
-  sets: Record<ScopeSet, SQL>
-  /** Whether an id is in a set. */
-  isIn: (set: SQL, id: SQLWrapper) => SQL
-  /** How many records are skipped and read, and a literal that is no less. */
-  distance: SQL
-  reach: SQL
-}
-
-/** Whether an id is in a set that is a constant once the statement is planned: Postgres makes a hash table of it. */
-export const isInConstant: Around['isIn'] = (set, id) => sql`${id} = any (${set})`
-
-/** The select of the matching records beside the entry, the nearest first, as far as the reach goes. */
-export function recordsBeside(beside: Beside, around: Around): SQL {
+/**
+ * The select of the matching records beside the entry, the nearest first.
+ * @param distance how many of them are skipped and read
+ * @param reach a literal that is no less: so many are selected at most
+ */
+export function recordsBeside(beside: Beside, sets: SetsInSql, distance: SQL, reach: SQL): SQL {
   const { sort, order, way, filters, side } = beside
-  const { sets, isIn, distance, reach } = around
   const isAscending = (order === 'ASC') === (side === 'after')
   const [key, id] = [keyOf(sort), sql`${r.id}`]
-  const ofProducts = isIn(sets.products, r.productId)
-  const ofOrganizations = isIn(sets.organizations, r.organizationId)
+  const ofProducts = sets.isIn(sets.products, r.productId)
+  const ofOrganizations = sets.isIn(sets.organizations, r.organizationId)
   const near = (scope: SQL, limit: SQL, columns = sql``) => sql`
-    select ${id} as id, ${key} as key${columns} from ${r}
+    select ${id} as id, ${key} as key${columns}
+    from ${r}
     where ${allOf([scope, ...conditionsOf(filters), ...besideCursor(beside, key, id)])}
     order by ${inOrder(isAscending, key, id)} limit ${limit}`
   /** The nearest of each organization or product, and of these the first. */
   const nearestOfEach = (set: SQL, column: SQLWrapper, other: SQL) => sql`
-    select nearest.id, nearest.key from unnest(${set}) as each (id) cross join lateral (${near(sql`${column} = each.id and ${expected(other)}`, distance)}
+    select nearest.id, nearest.key from unnest(${set}) as each (id)
+    cross join lateral (${near(sql`${column} = each.id and ${expected(other)}`, distance)}
     ) as nearest
     order by ${inOrder(isAscending, sql`nearest.key`, sql`nearest.id`)} limit ${reach}`
   switch (way) {
@@ -55,27 +47,30 @@ export function recordsBeside(beside: Beside, around: Around): SQL {
       return nearestOfEach(sets.products, r.productId, ofOrganizations)
     case 'picked':
       return sql`
-    select id, key from (select * from (${picked(beside, around)}) as found offset 0) as picked ${where(besideCursor(beside, sql`key`, sql`id`))}
+    select id, key
+    from (select * from (${picked(beside, sets)}) as found offset 0) as picked${where(besideCursor(beside, sql`key`, sql`id`))}
     order by ${inOrder(isAscending)} limit ${reach}`
     default:
       return near(
-        expected(sql`${ofProducts} and ${ofOrganizations}`),
+        expected(allOf([ofProducts, ofOrganizations])),
         reach,
-        way === 'whole' ? sql`, ${r.document} as document, ${r.userId} as user_id` : undefined,
+        way === 'whole' ? sql`, ${r.document}, ${r.userId}` : undefined,
       )
   }
 }
 
 /** The select of all records that match, by the index of a filter, of a search, or of the products. */
-function picked({ sort, filters }: Beside, { sets, isIn }: Around): SQL {
+function picked({ sort, filters }: Beside, sets: SetsInSql): SQL {
   const search = searchOf(filters)
   const others = conditionsOf(filters.filter(name => name !== search))
-  const inProducts = expected(isIn(sets.products, r.productId))
-  const inOrganizations = expected(isIn(sets.organizations, r.organizationId))
+  const inProducts = expected(sets.isIn(sets.products, r.productId))
+  const inOrganizations = expected(sets.isIn(sets.organizations, r.organizationId))
   const select = sql`
-      select ${r.id} as id, ${keyOf(sort)} as key from`
+      select ${r.id} as id, ${keyOf(sort)} as key
+      from`
   /** The records of each row of `from`. In a join with all, the planner may expect many and read every record. */
-  const ofEach = (from: SQL, found: SQL[]) => sql`${select} ${from} cross join lateral (
+  const ofEach = (from: SQL, found: SQL[]) => sql`${select} ${from}
+      cross join lateral (
         select * from ${r} where ${allOf([...found, inOrganizations, ...others])} offset 0
       ) as ${r}`
   const ofProducts = (ids: SQL, scope: SQL[] = []) =>
@@ -91,7 +86,11 @@ function picked({ sort, filters }: Beside, { sets, isIn }: Around): SQL {
 /** The planner expects half of the records, and no index of the columns. Otherwise it would expect few, and sort all. */
 const expected = (condition: SQL) => sql`coalesce(${condition}, false)`
 
-const where = (all: SQL[]) => (all.length === 0 ? sql`` : sql`where ${allOf(all)}`)
+const where = (all: SQL[]) =>
+  all.length === 0
+    ? sql``
+    : sql`
+    where ${allOf(all)}`
 
 export const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
   isAscending ? sql`${key} asc, ${id} asc` : sql`${key} desc, ${id} desc`

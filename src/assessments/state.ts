@@ -1,46 +1,49 @@
 import { sql } from 'drizzle-orm'
-import { onlyRow, type Runner, rawStatement, rowOf, statement } from '../postgres/statement.ts'
+import { type RawRow, type Runner, rawStatement, rowOf, type Statement, text } from '../postgres/statement.ts'
 import { ACCESS, type AccessRow } from './access.ts'
-import { type Constraints, type ScopeSet, tokenOf, type Values } from './conditions.ts'
-import type { Sets } from './count.ts'
+import type { Values } from './conditions.ts'
 import { recording } from './disclosure.ts'
 import { type Mark, markOf, NEWEST, newest } from './mark.ts'
+import { liveToken, type ScopeSet, type Sets } from './scope.ts'
 
 /** What a snapshot says of a token and of the data. */
 export interface State {
   access: AccessRow | undefined
+  /** The sets that are read. */
+  sets: Sets
   /** For isRecorded(). */
   recording: Buffer | null
   mark: Mark | undefined
 }
 
-/** Reads the state of a snapshot, in its first statement. */
-export async function readState(db: Runner, token: Uint8Array): Promise<State> {
-  const [row] = await read(db, { token })
-  const state = STATE.read(row)
-  return { access: row && state, recording: state.recording, mark: markOf(state) }
-}
-
-const STATE = rowOf({ ...ACCESS, recording, ...NEWEST })
-
-const read = rawStatement<{ token: Uint8Array }>(sql`
-select ${STATE.list}
-from live_tokens as token${newest}
-where token.digest = ${sql.placeholder('token')}::bytea`)
-
-/** Reads the sets of a token's scope, narrowed by the request; empty ones if the token is not live. */
-export async function readSets(
+/**
+ * Reads the state of a snapshot, in its first statement.
+ * @param narrowed the sets of the scope that the request narrows, by those of `values`
+ */
+export async function readState(
   db: Runner,
   token: Uint8Array,
-  { narrowed, values }: Constraints,
-): Promise<Sets> {
-  return onlyRow(await setsOf(narrowed)(db, { token, ...values }))
+  narrowed: ScopeSet[],
+  values: Values,
+): Promise<State> {
+  const read = statements.getOrInsertComputed(narrowed.join(), () => stateOf(narrowed))
+  const [row] = await read(db, { ...values, token })
+  const state = STATE.read(row)
+  const sets = { organizations: text(state.organizations) ?? '{}', products: text(state.products) ?? '{}' }
+  return { access: row && state, sets, recording: state.recording, mark: markOf(state) }
 }
 
-const setsOf = (narrowed: ScopeSet[]) =>
-  statement<Values, Sets>(
-    sql`
-  select coalesce(max(organizations::text), '{}') as organizations, coalesce(max(products::text), '{}') as products
-  from (${tokenOf(narrowed)}) as token`,
-    false,
-  )
+const STATE = rowOf({
+  ...ACCESS,
+  organizations: sql`token.organizations`,
+  products: sql`token.products`,
+  recording,
+  ...NEWEST,
+})
+
+const statements = new Map<string, Statement<Values, RawRow>>()
+
+const stateOf = (narrowed: ScopeSet[]) =>
+  rawStatement<Values>(sql`
+select ${STATE.list}
+from (${liveToken(narrowed)}) as token${newest}`)

@@ -1,6 +1,6 @@
 import type { Sort } from '../contract.ts'
 import { NARROW_FILTERS, searchOf } from './conditions.ts'
-import type { Spread } from './count.ts'
+import type { Spread } from './spread.ts'
 
 /**
  * How the records of a page are found; each way gives the same answer.

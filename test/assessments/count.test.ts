@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { constraints } from '../../src/assessments/conditions.ts'
-import { countMatches, readSpread } from '../../src/assessments/count.ts'
-import { parseListQuery } from '../../src/assessments/query-string.ts'
+import { countMatches } from '../../src/assessments/count.ts'
+import { readSpread } from '../../src/assessments/spread.ts'
 import { useTestDatabase } from '../support/hooks.ts'
+import { listQuery } from '../support/list-query.ts'
 import { type Oracle, parseRequest } from '../support/oracle.ts'
 import { holds } from '../support/property.ts'
 import { readOracle } from '../support/stored-platform.ts'
@@ -43,7 +44,7 @@ describe('a count', () => {
         scope,
         fc.constantFrom(...QUESTIONS),
         async ({ organizations, products }, question) => {
-          const { filters, values } = constraints(parseListQuery(question).filter)
+          const { filters, values } = constraints(listQuery(question).filter)
           // What a request narrows is narrowed before.
           const narrow = (ids: number[], asked: unknown) =>
             ids.filter(id => asked === undefined || (asked as string[]).includes(String(id)))

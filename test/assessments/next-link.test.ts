@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { MAX_LINK, nextLink, parseListQuery } from '../../src/assessments/query-string.ts'
+import { MAX_LINK, nextLink } from '../../src/assessments/next-link.ts'
+import { pairsIn } from '../../src/assessments/query-string.ts'
+import { listQuery } from '../support/list-query.ts'
 import { holds } from '../support/property.ts'
 
 /** The query string of the next page, from the Link of an answer; undefined without a Link. */
 function followed(queryString: string, count: number): string | undefined {
-  const { link } = nextLink(queryString, parseListQuery(queryString), count)
+  const { link } = nextLink(pairsIn(queryString), listQuery(queryString), count)
   if (link === undefined) return undefined
   const [, reference] = /^<([\x21\x23-\x3b=\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+)>; rel="next"$/.exec(link) ?? []
   expect({ link, reference }).toEqual({ link, reference: expect.stringMatching(/^assessments\?/) })
@@ -30,7 +32,7 @@ const pairs = fc.array(pair, { maxLength: 6 })
 /** The parsed query, or undefined if the answer is 400. */
 function read(queryString: string) {
   try {
-    return parseListQuery(queryString)
+    return listQuery(queryString)
   } catch {
     return undefined
   }
@@ -58,7 +60,7 @@ describe('the Link of a list', () => {
   })
 
   test('percent-encodes characters that a URI cannot contain, also brackets', () => {
-    expect(nextLink('filter[search]=a"<é>', parseListQuery('filter[search]=a"<é>'), 51).link).toBe(
+    expect(nextLink(pairsIn('filter[search]=a"<é>'), listQuery('filter[search]=a"<é>'), 51).link).toBe(
       '<assessments?filter%5Bsearch%5D=a%22%3C%C3%A9%3E&offset=50>; rel="next"',
     )
   })
@@ -70,7 +72,7 @@ describe('the Link of a list', () => {
       fc.pre(query !== undefined)
       let next = followed(queryString, 1_000_000) as string
       const { length } = next
-      expect(parseListQuery(next)).toEqual({ ...query, offset: query.offset + query.page })
+      expect(listQuery(next)).toEqual({ ...query, offset: query.offset + query.page })
       for (let page = 0; page < 5; page++) next = followed(next, 1_000_000) as string
       expect(next.length).toBeLessThanOrEqual(length + 1)
     })
@@ -78,7 +80,7 @@ describe('the Link of a list', () => {
   })
 
   test('is omitted if it would be longer than proxies accept', () => {
-    const linkOf = (size: number) => nextLink('x'.repeat(size), parseListQuery(''), 51).link
+    const linkOf = (size: number) => nextLink(pairsIn('x'.repeat(size)), listQuery(''), 51).link
     const longest = MAX_LINK - '<assessments?&offset=50>; rel="next"'.length
     expect(linkOf(longest)).toHaveLength(MAX_LINK)
     expect(linkOf(longest + 1)).toBeUndefined()

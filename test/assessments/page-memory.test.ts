@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Cursor } from '../../src/assessments/cursor.ts'
-import { PageMemory, Selection } from '../../src/assessments/page-memory.ts'
-import { extentOf, offsetOf, runOf } from '../../src/assessments/page-plan.ts'
+import { extentOf, offsetOf, runOf } from '../../src/assessments/page-arithmetic.ts'
+import { PageMemory } from '../../src/assessments/page-memory.ts'
+import { Selection } from '../../src/assessments/selection.ts'
 import { holds } from '../support/property.ts'
 
-const ORDER = 'user_name ASC'
+type Sorted = Parameters<Selection['nearest']>[0]
+const ORDER: Sorted = { sort: 'user_name', order: 'ASC' }
 const SPREAD = {
   records: 0,
   ofOrganizations: 0,
@@ -33,12 +35,19 @@ function selection(...offsets: number[]): Selection {
   return made
 }
 
+/** The length of a list, as its snapshot knows it. */
+const lengthOf = ({ count, isKept, knowsEnd }: Selection) => ({ count, isCertain: !isKept, knowsEnd })
+
 /**
  * Where reading a page of 100 records starts (the offset of a cursor, or an end), and how many records are
  * skipped.
  */
-function entered(made: Selection, offset: number, order = ORDER): { at: number | string; skip: number } {
-  const extent = extentOf(offset, 100, made)
+function entered(
+  made: Selection,
+  offset: number,
+  order: Sorted = ORDER,
+): { at: number | string; skip: number } {
+  const extent = extentOf(offset, 100, lengthOf(made))
   const entry = made.nearest(order, extent)
   const run = runOf(entry, offsetOf(entry, made.count), extent)
   expect(run).toBeDefined()
@@ -67,7 +76,10 @@ describe('reading a page starts', () => {
   })
 
   test('only at a cursor of the same order', () => {
-    expect(entered(selection(1000), 1000, 'user_name DESC')).toEqual({ at: 'start', skip: 1000 })
+    expect(entered(selection(1000), 1000, { sort: 'user_name', order: 'DESC' })).toEqual({
+      at: 'start',
+      skip: 1000,
+    })
   })
 
   test('never at a cursor older than the log of changes', () => {
@@ -96,7 +108,7 @@ describe('cursors', () => {
     const bytes = made.bytes
     made.noteCursor(ORDER, cursorAt(1049, 20_500))
     expect(made.bytes).toBe(bytes)
-    expect(made.nearest(ORDER, extentOf(1049, 100, made))).toEqual(cursorAt(1049, 20_500))
+    expect(made.nearest(ORDER, extentOf(1049, 100, lengthOf(made)))).toEqual(cursorAt(1049, 20_500))
   })
 
   test('of a walk by pages of one record stay few, forward and backward', () => {
@@ -156,7 +168,7 @@ describe('cursors', () => {
 test('a count that writers keep says where the end is only after a page of the same mark has found the end', () => {
   const made = new Selection(1_000_000, true, SPREAD)
   made.mark = MARK
-  const entryAt = (offset: number) => made.nearest(ORDER, extentOf(offset, 100, made))
+  const entryAt = (offset: number) => made.nearest(ORDER, extentOf(offset, 100, lengthOf(made)))
   expect([made.knowsEnd, entryAt(900_000)]).toEqual([false, 'start'])
   made.noteEnd()
   expect([made.knowsEnd, entryAt(900_000)]).toEqual([true, 'end'])

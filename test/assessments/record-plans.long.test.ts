@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
-import { constraints, isInRead } from '../../src/assessments/conditions.ts'
-import { countMatches, readSpread, type Sets } from '../../src/assessments/count.ts'
-import { type Around, isInConstant, recordsBeside } from '../../src/assessments/records.ts'
+import { constraints } from '../../src/assessments/conditions.ts'
+import { countMatches } from '../../src/assessments/count.ts'
+import { type Beside, recordsBeside } from '../../src/assessments/records.ts'
+import { GIVEN_SETS, SETS_OF_TOKEN, type Sets, type SetsInSql } from '../../src/assessments/scope.ts'
+import { readSpread } from '../../src/assessments/spread.ts'
 import type { Way } from '../../src/assessments/ways.ts'
 import type { Filter } from '../../src/contract.ts'
 import { statement } from '../../src/postgres/statement.ts'
@@ -26,22 +28,11 @@ const BROAD: Sets = { organizations: `{${ids}}`, products: `{${PRODUCTS_35}}` }
 const RARE: Sets = { organizations: BROAD.organizations, products: '{7}' }
 const OF_PRODUCT = RECORDS / 40
 
-const organizations = sql`${sql.placeholder('organizations')}::bigint[]`
-const products = sql`${sql.placeholder('products')}::bigint[]`
-const CONSTANT: Pick<Around, 'sets' | 'isIn'> = { sets: { organizations, products }, isIn: isInConstant }
-const READ: Pick<Around, 'sets' | 'isIn'> = {
-  sets: {
-    organizations: sql`(select organizations from token)`,
-    products: sql`(select products from token)`,
-  },
-  isIn: isInRead,
-}
-
 /** The plan of 100 records of some sets after a cursor, in the first tenth of the order of days. */
 async function explained(
   way: Way,
   sorted: (typeof SORTED)[number],
-  around: typeof CONSTANT,
+  inSql: SetsInSql,
   sets: Sets,
 ): Promise<Explained> {
   const cursor = {
@@ -50,13 +41,12 @@ async function explained(
     proctor_name: 'proctor 8',
     product_name: 'product 7',
   }
-  const records = recordsBeside(
-    { ...sorted, way, filters: [], side: 'after', hasCursor: true },
-    { ...around, distance: sql`100`, reach: sql`1000` },
-  )
+  const beside: Beside = { ...sorted, way, filters: [], side: 'after', hasCursor: true }
+  const { organizations, products } = GIVEN_SETS
   const text = sql`
-    with token as materialized (select ${organizations} as organizations, ${products} as products)
-    select id from (${records}
+    select near.id
+    from (select ${organizations} || '{}' as organizations, ${products} || '{}' as products offset 0) as token
+    cross join lateral (${recordsBeside(beside, inSql, sql`100`, sql`1000`)}
     ) as near limit 100`
   const run = statement<Record<string, unknown>, object>(text, false)
   const plans = await many.explainer.explainSent(db =>
@@ -66,13 +56,13 @@ async function explained(
 }
 
 describe.each([
-  ['constant', CONSTANT],
-  ['read', READ],
-])('with sets that are %s,', (_, around) => {
+  ['given', GIVEN_SETS],
+  ['of the token', SETS_OF_TOKEN],
+])('with sets that are %s,', (_, inSql) => {
   test.each(SORTED)(
     'a page of a product by $sort $order picks the records of the product by its index',
     async sorted => {
-      const { whole } = await explained('picked', sorted, around, RARE)
+      const { whole } = await explained('picked', sorted, inSql, RARE)
       expect(readsAll(whole)).toBe(false)
       expect(indexesOfRecords(whole)).toEqual(['export_records_product_product_name'])
       expect(recordsRead(whole)).toBeLessThan(1.2 * OF_PRODUCT)
@@ -82,7 +72,7 @@ describe.each([
   test.each(SORTED.filter(({ sort }) => sort === 'product_name'))(
     'a page of a product by its name $order reads little more than the page, from the index alone',
     async sorted => {
-      const { whole } = await explained('products', sorted, around, RARE)
+      const { whole } = await explained('products', sorted, inSql, RARE)
       expect(indexesOfRecords(whole)).toEqual(['export_records_product_product_name'])
       expect(heapFetches(whole)).toBe(0)
       expect(recordsRead(whole)).toBeLessThan(200)
@@ -92,7 +82,7 @@ describe.each([
   test.each(SORTED)(
     'a page of a broad scope by $sort $order reads little more than the page',
     async sorted => {
-      const { whole } = await explained('along', sorted, around, BROAD)
+      const { whole } = await explained('along', sorted, inSql, BROAD)
       expect(indexesOfRecords(whole)).toEqual([`export_records_${sorted.sort}`])
       expect(recordsRead(whole)).toBeLessThan(300)
     },

@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import { constraints, isInRead } from '../../src/assessments/conditions.ts'
-import { parseListQuery } from '../../src/assessments/query-string.ts'
-import { type Around, type Beside, isInConstant, recordsBeside } from '../../src/assessments/records.ts'
+import { constraints } from '../../src/assessments/conditions.ts'
+import { type Beside, recordsBeside } from '../../src/assessments/records.ts'
+import { GIVEN_SETS, SETS_OF_TOKEN } from '../../src/assessments/scope.ts'
 import type { Way } from '../../src/assessments/ways.ts'
 import { statement } from '../../src/postgres/statement.ts'
 import { useTestDatabase } from '../support/hooks.ts'
+import { listQuery } from '../support/list-query.ts'
 import { type Oracle, parseRequest } from '../support/oracle.ts'
 import { holds } from '../support/property.ts'
 import { readOracle } from '../support/stored-platform.ts'
@@ -28,37 +29,15 @@ const SEARCHES = ['o', 'product', 'product 1', 'ek', 'ana'].map(text => `filter[
 
 const WAYS: Way[] = ['whole', 'along', 'organizations', 'products', 'picked']
 
-/** The sets as constants, and as a statement reads them. */
-const AROUND: Record<string, Pick<Around, 'sets' | 'isIn'>> = {
-  constant: {
-    sets: {
-      organizations: sql`${sql.placeholder('organizations')}::bigint[]`,
-      products: sql`${sql.placeholder('products')}::bigint[]`,
-    },
-    isIn: isInConstant,
-  },
-  read: {
-    sets: {
-      organizations: sql`(select organizations from token)`,
-      products: sql`(select products from token)`,
-    },
-    isIn: isInRead,
-  },
-}
+const SETS = { given: GIVEN_SETS, 'of the token': SETS_OF_TOKEN }
 
-function run(beside: Beside, around: (typeof AROUND)[string], values: Record<string, unknown>) {
-  const [size, skip] = [sql.placeholder('size'), sql.placeholder('skip')]
-  const token: SQL = sql`
-    select ${sql.placeholder('organizations')}::bigint[] as organizations, ${sql.placeholder('products')}::bigint[] as products`
-  const records = recordsBeside(beside, {
-    ...around,
-    distance: sql`(${size}::bigint + ${skip}::bigint)`,
-    reach: sql`1000`,
-  })
+function run(beside: Beside, sets: keyof typeof SETS, values: Record<string, unknown>) {
+  const [size, skip] = [sql`${sql.placeholder('size')}::bigint`, sql`${sql.placeholder('skip')}::bigint`]
   const text = sql`
-    with token as materialized (${token})
-    select id::integer, key::text from (${records}
-    ) as near limit ${size}::bigint offset ${skip}::bigint`
+    select near.id::integer, near.key::text
+    from (select ${GIVEN_SETS.organizations} as organizations, ${GIVEN_SETS.products} as products) as token
+    cross join lateral (${recordsBeside(beside, SETS[sets], sql`${size} + ${skip}`, sql`1000`)}
+    ) as near limit ${size} offset ${skip}`
   return statement<Record<string, unknown>, { id: number; key: string }>(text, false)(db.sql, values)
 }
 
@@ -69,7 +48,7 @@ describe('the records beside an entry', () => {
       order: fc.constantFrom(...ORDERS),
       way: fc.constantFrom(...WAYS),
       side: fc.constantFrom('before' as const, 'after' as const),
-      around: fc.constantFrom(...Object.keys(AROUND)),
+      sets: fc.constantFrom(...(Object.keys(SETS) as (keyof typeof SETS)[])),
       question: fc.constantFrom(...FILTERS, ...SEARCHES),
       organizations: fc.subarray(ORGANIZATIONS, { minLength: 1 }),
       products: fc.subarray(PRODUCTS, { minLength: 1 }),
@@ -81,8 +60,8 @@ describe('the records beside an entry', () => {
     await holds(
       fc.asyncProperty(
         any,
-        async ({ around, question, organizations, products, at, size, skip, ...beside }) => {
-          const { filters, values, narrowed } = constraints(parseListQuery(question).filter)
+        async ({ sets, question, organizations, products, at, size, skip, ...beside }) => {
+          const { filters, values, narrowed } = constraints(listQuery(question).filter)
           fc.pre(narrowed.length === 0)
           const { sort, order, side } = beside
           const request = parseRequest(`sort=${sort}&order=${order}&${question}`)
@@ -92,14 +71,10 @@ describe('the records beside an entry', () => {
           const cursor = at === null ? undefined : list[at % list.length]
           const upTo = cursor === undefined ? (side === 'after' ? 0 : list.length) : list.indexOf(cursor) + 1
           const beyond = side === 'after' ? list.slice(upTo) : list.slice(0, upTo).reverse()
-          const found = await run(
-            { ...beside, filters, hasCursor: cursor !== undefined },
-            AROUND[around] as (typeof AROUND)[string],
-            {
-              ...{ ...values, organizations: `{${organizations}}`, products: `{${products}}` },
-              ...{ size, skip, id: cursor, key: cursor && (await keyOf(sort, cursor)) },
-            },
-          )
+          const found = await run({ ...beside, filters, hasCursor: cursor !== undefined }, sets, {
+            ...{ ...values, organizations: `{${organizations}}`, products: `{${products}}` },
+            ...{ size, skip, id: cursor, key: cursor && (await keyOf(sort, cursor)) },
+          })
           expect(found.map(({ id }) => id)).toEqual(beyond.slice(skip, skip + size))
         },
       ),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { Spread } from '../../src/assessments/count.ts'
 import { reachOf } from '../../src/assessments/page-statement.ts'
+import type { Spread } from '../../src/assessments/spread.ts'
 import { type Listed, wayOf } from '../../src/assessments/ways.ts'
 
 /** Every way gives the same page at a different speed. These tests check which way is taken. */

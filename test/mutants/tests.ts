@@ -25,6 +25,15 @@ const PAGES = [
   'assessments/paging/one-statement',
 ]
 
+const QUERY = [
+  'assessments/next-link',
+  'assessments/resemblance',
+  'contract/query-string',
+  'contract/query-errors',
+  'integrations/refusals',
+  ...CONTRACT,
+]
+
 const TOKENS = [
   'contract/token-request',
   'contract/token-malformed',
@@ -57,14 +66,22 @@ const TESTS: Record<string, string[]> = {
   'src/assessments/conditions.ts': ['assessments/ways', 'contract/list-search', ...CONTRACT, ...PAGES],
   'src/assessments/endpoints.ts': ['contract/log', 'integrations/refusals', ...CONTRACT, ...PAGES],
   'src/assessments/page-memory.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],
+  'src/assessments/selection.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],
   'src/assessments/changes.ts': [...PAGES],
   'src/assessments/count.ts': ['assessments/count', ...CONTRACT, ...PAGES],
   'src/assessments/mark.ts': [...PAGES],
-  'src/assessments/page-piece.ts': [...PAGES, ...CONTRACT],
-  'src/assessments/page-plan.ts': ['assessments/page-plan', 'assessments/paging/contradicted', ...PAGES],
+  'src/assessments/page-arithmetic.ts': [
+    'assessments/page-arithmetic',
+    'assessments/paging/contradicted',
+    ...PAGES,
+  ],
+  'src/assessments/page-plan.ts': ['assessments/page-memory', 'assessments/paging/contradicted', ...PAGES],
   'src/assessments/page-statement.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
   'src/assessments/page.ts': ['assessments/paging/contradicted', ...PAGES, ...CONTRACT],
+  'src/assessments/read-run.ts': [...PAGES, ...CONTRACT],
   'src/assessments/records.ts': ['assessments/records', ...PAGES, ...CONTRACT],
+  'src/assessments/scope.ts': ['assessments/records', ...PAGES, ...CONTRACT],
+  'src/assessments/spread.ts': ['assessments/count', 'assessments/ways', ...PAGES],
   'src/assessments/state.ts': [...PAGES, ...CONTRACT],
   'src/assessments/ways.ts': ['assessments/ways', ...PAGES],
   'src/contract.ts': [
@@ -75,14 +92,10 @@ const TESTS: Record<string, string[]> = {
     ...CONTRACT,
     'assessments/resemblance',
   ],
-  'src/assessments/query-string.ts': [
-    'assessments/next-link',
-    'assessments/resemblance',
-    'contract/query-string',
-    'contract/query-errors',
-    'integrations/refusals',
-    ...CONTRACT,
-  ],
+  'src/assessments/query-string.ts': QUERY,
+  'src/assessments/list-query.ts': QUERY,
+  'src/assessments/next-link.ts': ['assessments/next-link', ...CONTRACT],
+  'src/assessments/resemblance.ts': ['assessments/resemblance', 'integrations/refusals'],
   'src/http/token-endpoint.ts': [
     ...TOKENS,
     ...DOCUMENT,

@@ -1,4 +1,5 @@
-import { MAX_LINK, MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
+import { MAX_LINK } from '../../assessments/next-link.ts'
+import { MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
 import { AssessmentRecord, LIST_PARAMETERS, MAX_FILTER_VALUES, ResultPart } from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
 import { LIST } from '../assessment-endpoints.ts'

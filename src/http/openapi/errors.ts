@@ -1,7 +1,8 @@
 import { apiError, type ErrorStyle, HttpError } from '../../answers.ts'
 import { invalidToken, unprovisioned } from '../../assessments/access.ts'
 import { assessmentNotFound } from '../../assessments/endpoints.ts'
-import { MAX_QUERY_BYTES, parseListQuery } from '../../assessments/query-string.ts'
+import { parseListQuery } from '../../assessments/list-query.ts'
+import { MAX_QUERY_BYTES, pairsIn } from '../../assessments/query-string.ts'
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, parametersIn } from '../../oauth/body.ts'
 import { clientOf, invalidClient, oauthError } from '../../oauth/credentials.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
@@ -33,9 +34,9 @@ export const errorsOf = (limits: BodyLimits): Record<string, Errors> => ({
     ...commonErrors('POST', oauthError),
   },
   [LIST]: apiErrors({
-    unreadable: thrown(() => parseListQuery('page=0&filter[user_ids][]=abc')),
-    encoding: thrown(() => parseListQuery('filter[search]=%FF')),
-    tooLong: thrown(() => parseListQuery('x'.repeat(MAX_QUERY_BYTES + 1))),
+    unreadable: thrown(() => parseListQuery(pairsIn('page=0&filter[user_ids][]=abc'))),
+    encoding: thrown(() => parseListQuery(pairsIn('filter[search]=%FF'))),
+    tooLong: thrown(() => pairsIn('x'.repeat(MAX_QUERY_BYTES + 1))),
   }),
   [RETRIEVE.replace(':id', '{id}')]: { ...apiErrors({}), 404: { notFound: assessmentNotFound() } },
 })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { parseListQuery } from '../../../src/assessments/query-string.ts'
 import { Counters } from '../../../src/counters.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { PATIENT } from '../../support/lease.ts'
+import { listQuery } from '../../support/list-query.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
 
@@ -34,7 +34,7 @@ async function expectCorrected(
   const counters = new Counters()
   const memory = new PageMemory(counters)
   const page = async (offset: number, known = memory) => {
-    const parameters = parseListQuery(`${query}&page=20&offset=${offset}`)
+    const parameters = listQuery(`${query}&page=20&offset=${offset}`)
     const { count, documents } = await readPage(pool.forRequest(PATIENT), known, tokenOf(scope), parameters)
     return { count, text: Buffer.from(documents).toString() }
   }
@@ -102,7 +102,7 @@ describe('a hint', () => {
     const counters = new Counters()
     const memory = new PageMemory(counters)
     const page = (offset: number) =>
-      readPage(pool.forRequest(PATIENT), memory, tokenOf(SCOPE), parseListQuery(`offset=${offset}`))
+      readPage(pool.forRequest(PATIENT), memory, tokenOf(SCOPE), listQuery(`offset=${offset}`))
     await page(0)
     await db.sql.unsafe(statement)
     await page(50)

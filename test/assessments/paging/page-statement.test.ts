@@ -4,11 +4,11 @@ import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { pageSql, type Shape } from '../../../src/assessments/page-statement.ts'
-import { parseListQuery } from '../../../src/assessments/query-string.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import { compile } from '../../../src/postgres/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { PATIENT } from '../../support/lease.ts'
+import { listQuery } from '../../support/list-query.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { noting } from './leases.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
@@ -65,7 +65,7 @@ afterAll(() => pool?.close())
 
 /** Reads the page of a query string with the token of a scope. */
 const page = (memory: PageMemory, scope: Scope, query: string) =>
-  readPage(pool.forRequest(PATIENT), memory, tokenOf(scope), parseListQuery(query))
+  readPage(pool.forRequest(PATIENT), memory, tokenOf(scope), listQuery(query))
 
 interface Kept {
   statement: string
@@ -119,9 +119,9 @@ test('statements with filters are not prepared', async () => {
 test('a statement reaches the far end of its page', async () => {
   const reached = async (offset: number) => {
     const sent: string[] = []
-    const query = parseListQuery(`offset=${offset}&page=100&sort=user_name`)
+    const query = listQuery(`offset=${offset}&page=100&sort=user_name`)
     const memory = new PageMemory()
-    await readPage(pool.forRequest(PATIENT), memory, tokenOf(SCOPES[0]), parseListQuery(''))
+    await readPage(pool.forRequest(PATIENT), memory, tokenOf(SCOPES[0]), listQuery(''))
     const known = memory.selectionOf(memory.accessOf(tokenOf(SCOPES[0]))?.scope ?? '', query.filter)
     Object.assign(known ?? {}, { count: 1e9 })
     await readPage(

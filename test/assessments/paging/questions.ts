@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import { readPage } from '../../../src/assessments/page.ts'
 import type { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { parseListQuery } from '../../../src/assessments/query-string.ts'
 import type { Leases } from '../../../src/postgres/statement.ts'
 import { sha256 } from '../../../src/random.ts'
+import { listQuery } from '../../support/list-query.ts'
 import { type Oracle, parseRequest, type Scope } from '../../support/oracle.ts'
 import type { Answer } from './servers.ts'
 
@@ -100,7 +100,7 @@ export async function readBody(
   parameters: ListParameters,
   offset: number,
 ): Promise<string> {
-  const query = parseListQuery(queryString(parameters, offset))
+  const query = listQuery(queryString(parameters, offset))
   const page = await readPage(db, memory, tokenOf(scope), query)
   const { count, documents } = page
   return `{"data":[${Buffer.from(documents).toString()}],"meta":{"count":${count},"offset":${offset},"page":${parameters.size}}}`

@@ -1,6 +1,6 @@
 /**
  * The kinds of the sent statements of pages: `remembered` with where a page is read from, for one that corrects what is
- * remembered; `state`, `sets`, `spread`, `count` and where a page is read from, for those of a snapshot. Others are ignored:
+ * remembered; `state`, `spread`, `count` and where a page is read from, for those of a snapshot. Others are ignored:
  * the look-up of a token, for example.
  */
 export function kindsOf(sent: string[]): string[] {
@@ -8,11 +8,10 @@ export function kindsOf(sent: string[]): string[] {
     if (text.includes('as documents')) {
       const end = text.includes('as page order by') ? 'end' : 'start'
       const entry = text.includes('((select $') ? 'cursor' : end
-      return [`${text.includes('as is_summary') ? 'remembered ' : ''}${entry}`]
+      return [`${text.includes('as is_correctable') ? 'remembered ' : ''}${entry}`]
     }
     if (text.includes('"ofOrganizations"')) return ['spread']
     if (text.includes('::float8 as count')) return ['count']
-    if (text.includes('max(organizations::text)')) return ['sets']
     return text.includes('as newest') ? ['state'] : []
   })
 }
@@ -21,5 +20,5 @@ export function kindsOf(sent: string[]): string[] {
 export function wayOf(text: string): 'whole' | 'along' | 'each' | 'picked' {
   if (text.includes(') as picked')) return 'picked'
   if (text.includes('as nearest')) return 'each'
-  return text.includes('as document,') && !text.includes('page.id) as document') ? 'whole' : 'along'
+  return text.includes('page.id) as document') ? 'along' : 'whole'
 }

@@ -1,29 +1,19 @@
-with token as materialized (
-  select *, true as is_known
-  from (select client_id, scope_digest, organization_ids, product_ids,
-    organization_ids || '{}' as organizations, product_ids || '{}' as products
-  from live_tokens where digest = $1::bytea offset 0) as token
-  cross join lateral (select 0 as counted, 0 as moved
-  ) as changed
-)
 select token.client_id as "clientId",
   token.scope_digest as "scope",
   cardinality(token.organization_ids) as "organizationCount",
   cardinality(token.product_ids) as "productCount",
-  is_known as "isKnown",
-  counted as "counted",
-  moved as "moved",
-  newest.position as "position",
-  newest.tag as "tag",
   documents as "documents",
   size as "size",
   last_key as "lastKey",
   last_id as "lastId",
   assessment_ids as "assessments",
   user_ids as "people"
-from token
-left join (select position, tag from "export_changes" order by position desc limit 1) as newest on true
-cross join (
+from (
+  select client_id, scope_digest, organization_ids, product_ids,
+    organization_ids || '{}' as organizations, product_ids || '{}' as products
+  from live_tokens where digest = $1::bytea offset 0
+) as token
+cross join lateral (
   select
     string_agg(document, ',') as documents,
     count(*) as size,
@@ -35,10 +25,15 @@ cross join (
     select id, key, (select document from "export_records" where "export_records"."id" = page.id) as document
     from (
       select * from (
-    select id, key from (select * from (
-      select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records" where coalesce("export_records"."product_id" = any ($2::bigint[]), false) and coalesce("export_records"."organization_id" = any ($3::bigint[]), false) and "export_records"."user_id" = any ($4::bigint[])) as found offset 0) as picked 
+    select id, key
+    from (select * from (
+      select "export_records"."id" as id, "export_records"."certified_on" as key
+      from "export_records" where coalesce("export_records"."product_id" = any ($2::bigint[]), false)
+      and coalesce("export_records"."organization_id" = any ($3::bigint[]), false)
+      and "export_records"."user_id" = any ($4::bigint[])) as found offset 0) as picked
     order by key asc, id asc limit 1000
-      ) as near where (select is_known from token) limit $5::bigint offset $6::bigint
+      ) as near
+      limit $5::bigint offset $6::bigint
     ) as page
   ) as page
 ) as page

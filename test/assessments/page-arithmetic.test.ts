@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Entry } from '../../src/assessments/cursor.ts'
-import { areSame, corrected, extentOf, offsetOf, runOf, shifted } from '../../src/assessments/page-plan.ts'
+import {
+  areSame,
+  corrected,
+  extentOf,
+  offsetOf,
+  runOf,
+  shifted,
+} from '../../src/assessments/page-arithmetic.ts'
 import { holds } from '../support/property.ts'
 
 /** The arithmetic of pages, compared with lists of numbers. */
@@ -17,8 +24,8 @@ function readRun(list: number[], at: number, { side, skip, size }: Run): number[
   return before.slice(skip, skip + size).reverse()
 }
 
-/** A count that writers keep, whose end was not found, or that of counted records. */
-const lengthOf = (count: number, isKept: boolean) => ({ count, isKept, knowsEnd: !isKept })
+/** A count of records that were counted in the snapshot, or one whose end was not found. */
+const lengthOf = (count: number, isCertain: boolean) => ({ count, isCertain, knowsEnd: isCertain })
 
 const list = fc.uniqueArray(fc.nat(300), { maxLength: 60 }).map(all => all.sort((a, b) => a - b))
 
@@ -49,7 +56,7 @@ describe('the run of a page', () => {
       // A walk as contract L7 describes it, with a wrong count.
       const found = []
       for (let offset = 0; offset === 0 || offset < count; offset += limit) {
-        const extent = extentOf(offset, limit, lengthOf(count, true))
+        const extent = extentOf(offset, limit, lengthOf(count, false))
         const run = runOf(cursorAt(offset), offset, extent) as Run
         found.push(readRun(all, offset, run).length === extent.shown)
       }
@@ -58,17 +65,17 @@ describe('the run of a page', () => {
     await holds(property, { runs: 300, thorough: 3000 })
   })
 
-  test('reads one record more only where the page reaches a count that writers keep', () => {
-    expect(extentOf(0, 100, lengthOf(1000, true))).toEqual({ offset: 0, shown: 100, read: 100 })
-    expect(extentOf(900, 100, lengthOf(1000, true))).toEqual({ offset: 900, shown: 100, read: 101 })
-    expect(extentOf(950, 100, lengthOf(1000, true))).toEqual({ offset: 950, shown: 50, read: 51 })
-    expect(extentOf(0, 100, lengthOf(0, true))).toEqual({ offset: 0, shown: 0, read: 1 })
-    expect(extentOf(5000, 100, lengthOf(1000, true))).toEqual({ offset: 1000, shown: 0, read: 1 })
-    const found = { count: 1000, isKept: true, knowsEnd: true }
+  test('reads one record more only where the page reaches a count that is not certain', () => {
+    expect(extentOf(0, 100, lengthOf(1000, false))).toEqual({ offset: 0, shown: 100, read: 100 })
+    expect(extentOf(900, 100, lengthOf(1000, false))).toEqual({ offset: 900, shown: 100, read: 101 })
+    expect(extentOf(950, 100, lengthOf(1000, false))).toEqual({ offset: 950, shown: 50, read: 51 })
+    expect(extentOf(0, 100, lengthOf(0, false))).toEqual({ offset: 0, shown: 0, read: 1 })
+    expect(extentOf(5000, 100, lengthOf(1000, false))).toEqual({ offset: 1000, shown: 0, read: 1 })
+    const found = { count: 1000, isCertain: false, knowsEnd: true }
     expect(extentOf(5000, 100, found)).toEqual({ offset: 1000, shown: 0, read: 0 })
     expect(extentOf(950, 100, found)).toEqual({ offset: 950, shown: 50, read: 51 })
-    expect(extentOf(950, 100, lengthOf(1000, false))).toEqual({ offset: 950, shown: 50, read: 50 })
-    expect(extentOf(0, 100, lengthOf(0, false))).toEqual({ offset: 0, shown: 0, read: 0 })
+    expect(extentOf(950, 100, lengthOf(1000, true))).toEqual({ offset: 950, shown: 50, read: 50 })
+    expect(extentOf(0, 100, lengthOf(0, true))).toEqual({ offset: 0, shown: 0, read: 0 })
   })
 })
 
@@ -125,17 +132,20 @@ describe('a correction', () => {
       changed,
       fc.nat(70),
       fc.integer({ min: 1, max: 20 }),
-      (lists, offset, limit) => {
+      fc.constantFrom('start', 'cursor', 'end'),
+      (lists, offset, limit, kind) => {
         const { before, after, n } = lists
         const cursor = before[n % before.length] as number
-        const at = before.filter(element => element <= cursor).length
-        const atNow = after.filter(element => element <= cursor).length
-        const run = runOf(cursorAt(at), at, extentOf(offset, limit, lengthOf(before.length, false)))
+        const upTo = (all: number[]) => all.filter(element => element <= cursor).length
+        const entry = kind === 'cursor' ? cursorAt(upTo(before)) : kind
+        const at = offsetOf(entry, before.length)
+        const atNow = kind === 'cursor' ? upTo(after) : offsetOf(entry, after.length)
+        const run = runOf(entry, at, extentOf(offset, limit, lengthOf(before.length, false)))
         fc.pre(run !== undefined)
         const read = shifted(run as Run, { counted: after.length - before.length, moved: atNow - at })
-        const now = runOf(cursorAt(at), atNow, extentOf(offset, limit, lengthOf(after.length, false)))
+        const now = runOf(entry, atNow, extentOf(offset, limit, lengthOf(after.length, false)))
         if (areSame(read, now))
-          expect(readRun(after, atNow, read)).toEqual(after.slice(offset, offset + limit))
+          expect(readRun(after, atNow, read as Run)).toEqual(after.slice(offset, offset + limit))
         // Without changes it always is.
         if (String(before) === String(after)) expect(areSame(read, now)).toBe(true)
       },
