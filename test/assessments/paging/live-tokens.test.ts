@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { requireAccess } from '../../../src/assessments/access.ts'
+import { MIGRATIONS } from '../../../src/postgres/schema/migrations.ts'
 import { sha256 } from '../../../src/random.ts'
 import { holds } from '../../support/property.ts'
 import { until } from '../../support/until.ts'
@@ -65,6 +66,28 @@ describe('the scope digest', () => {
     await sql`update integrations set product_ids = '{}' where client_id = 'kept'`
     expect((await kept())?.scope_digest).toBe(await digest([1n], []))
   })
+})
+
+test('the sets of a scope of 900 ids are stored without compression, also those from before the migration', async () => {
+  const { sql } = db
+  const compressed = async () => {
+    const [row] = await sql<{ by: string | null }[]>`
+      select pg_column_compression(organization_ids) as by from integrations where client_id = 'large'`
+    return row?.by
+  }
+  await sql`alter table integrations reset (toast_tuple_target)`
+  await sql`
+    insert into integrations (client_id, name, organization_ids, product_ids)
+    select 'large', 'L', array_agg(id), '{1}' from generate_series(1, 900) as id`
+  expect(await compressed()).toBe('pglz')
+  const migration = MIGRATIONS.find(({ name }) => name === '0017_scope_storage')
+  await sql.begin(transaction => transaction.unsafe(migration?.sql ?? ''))
+  expect(await compressed()).toBeNull()
+  const [changes] = await sql<{ count: number }[]>`
+    select count(*)::integer from integration_history where client_id = 'large' and event = 'scope'`
+  expect(changes?.count).toBe(0)
+  await sql`update integrations set organization_ids = organization_ids || array[901::bigint] where client_id = 'large'`
+  expect(await compressed()).toBeNull()
 })
 
 describe('a live secret and a live token', () => {
