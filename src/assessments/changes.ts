@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportChanges as changes, disclosureState } from '../../db/schema.ts'
-import { allOf, conditionsOf, keyOf, searchOf, wasFound } from './conditions.ts'
+import { keyOf } from './columns.ts'
+import { allOf, conditionsOf } from './conditions.ts'
 import { areLogged, isLater, isLaterThanOlder } from './mark.ts'
 import { type Beside, isBeside } from './records.ts'
 import { SETS_OF_TOKEN } from './scope.ts'
+import { searchOf, wasFound } from './search.ts'
 
 /**
  * The select of one row: what has changed in a list of a `token` since the marks of its count and of the entry to a page.

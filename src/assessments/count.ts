@@ -1,16 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople as people, exportRecords as r } from '../../db/schema.ts'
 import { onlyRow, type Runner, statement } from '../postgres/statement.ts'
-import {
-  allOf,
-  type Constraints,
-  conditionsOf,
-  isNamed,
-  productsNamed,
-  searchOf,
-  type Values,
-} from './conditions.ts'
+import { allOf, conditionsOf } from './conditions.ts'
+import type { Constraints, Values } from './constraints.ts'
 import { ofOrganizations, ofProducts, type Sets } from './scope.ts'
+import { isNamed, productsNamed, searchOf } from './search.ts'
 import { Selection } from './selection.ts'
 import { readSpread } from './spread.ts'
 

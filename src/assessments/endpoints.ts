@@ -62,7 +62,7 @@ export async function retrieveAssessment(
     headers: COMPRESSIBLE,
     body: [row.document],
     logFields: { clientId, records: 1 },
-    ...disclosureOf(clientId, isRecorded(row.isRecorded, clientId) ? shown : undefined, {}),
+    ...disclosureOf(clientId, isRecorded(row.recording, clientId) ? shown : undefined, {}),
   }
 }
 
@@ -71,7 +71,7 @@ const retrieved = rowOf({
   ...ACCESS,
   document: sql`${r.document}`,
   educator: sql`${r.userId}`,
-  isRecorded: recording,
+  recording,
 })
 
 const retrieve = rawStatement(sql`

@@ -11,7 +11,7 @@ export interface Mark {
 
 /** The newest row of the log, as columns of a statement that joins it. */
 export const NEWEST = { position: sql`newest.position`, tag: sql`newest.tag` }
-export const newest = sql`
+export const joinNewest = sql`
 left join (select position, tag from ${changes} order by position desc limit 1) as newest on true`
 
 /** The mark in the columns of NEWEST; undefined if the log is empty. */

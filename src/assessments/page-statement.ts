@@ -3,8 +3,8 @@ import { exportRecords as r } from '../../db/schema.ts'
 import { type RawRow, rawStatement, rowOf, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
 import { changesSince } from './changes.ts'
-import type { Values } from './conditions.ts'
-import { NEWEST, newest } from './mark.ts'
+import type { Values } from './constraints.ts'
+import { joinNewest, NEWEST } from './mark.ts'
 import type { Run } from './page-arithmetic.ts'
 import { type Beside, inOrder, recordsBeside } from './records.ts'
 import { GIVEN_SETS, liveToken, type ScopeSet, SETS_OF_TOKEN } from './scope.ts'
@@ -75,7 +75,7 @@ export function pageSql(shape: Shape): SQL {
   const token = liveToken(hasSets ? [] : narrowed)
   const since = sql`
 cross join lateral (${changesSince(shape, isRecorded)}
-) as since${newest}`
+) as since${joinNewest}`
   return sql`
 select ${(isRemembered ? PAGE : SNAPSHOT).list}
 from (

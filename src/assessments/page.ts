@@ -1,7 +1,7 @@
 import type { ListQuery } from '../contract.ts'
 import type { Lease, Leases } from '../postgres/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
-import { type Constraints, constraints } from './conditions.ts'
+import { type Constraints, constraints } from './constraints.ts'
 import { readSelection } from './count.ts'
 import { isRecorded, type Shown } from './disclosure.ts'
 import type { Mark } from './mark.ts'

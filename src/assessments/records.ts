@@ -1,9 +1,11 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { exportPeople, exportRecords as r } from '../../db/schema.ts'
 import type { Order, Sort } from '../contract.ts'
-import { allOf, conditionsOf, isNamed, keyOf, productsNamed, searchOf } from './conditions.ts'
+import { keyOf } from './columns.ts'
+import { allOf, conditionsOf } from './conditions.ts'
 import type { Run } from './page-arithmetic.ts'
 import type { SetsInSql } from './scope.ts'
+import { isNamed, productsNamed, searchOf } from './search.ts'
 import type { Way } from './ways.ts'
 
 /** The records of a list on one side of an entry: what the text depends on. */
@@ -48,7 +50,8 @@ export function recordsBeside(beside: Beside, sets: SetsInSql, distance: SQL, re
     case 'picked':
       return sql`
     select id, key
-    from (select * from (${picked(beside, sets)}) as found offset 0) as picked${where(besideCursor(beside, sql`key`, sql`id`))}
+    from (select * from (${picked(beside, sets)}) as found offset 0) as picked
+    where ${allOf([sql`true`, ...besideCursor(beside, sql`key`, sql`id`)])}
     order by ${inOrder(isAscending)} limit ${reach}`
     default:
       return near(
@@ -76,7 +79,9 @@ function picked({ sort, filters }: Beside, sets: SetsInSql): SQL {
   const ofProducts = (ids: SQL, scope: SQL[] = []) =>
     ofEach(sql`unnest(${ids}) as product (id)`, [sql`${r.productId} = product.id`, ...scope])
   if (!search && filters.length === 0) return ofProducts(sets.products)
-  if (!search) return sql`${select} ${r} where ${allOf([inProducts, inOrganizations, ...others])}`
+  if (!search)
+    return sql`${select} ${r}
+      where ${allOf([inProducts, inOrganizations, ...others])}`
   const otherwise = sql`coalesce(${r.productId} not in (${productsNamed}), true)`
   const people = sql`(select * from ${exportPeople} where ${isNamed(search)}) as ${exportPeople}`
   return sql`${ofProducts(sql`array(${productsNamed})`, [inProducts])}
@@ -85,12 +90,6 @@ function picked({ sort, filters }: Beside, sets: SetsInSql): SQL {
 
 /** The planner expects half of the records, and no index of the columns. Otherwise it would expect few, and sort all. */
 const expected = (condition: SQL) => sql`coalesce(${condition}, false)`
-
-const where = (all: SQL[]) =>
-  all.length === 0
-    ? sql``
-    : sql`
-    where ${allOf(all)}`
 
 export const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
   isAscending ? sql`${key} asc, ${id} asc` : sql`${key} desc, ${id} desc`

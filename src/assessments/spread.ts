@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { onlyRow, type Runner, statement } from '../postgres/statement.ts'
-import type { Values } from './conditions.ts'
+import type { Values } from './constraints.ts'
 import { GIVEN_SETS, ofOrganizations, ofProducts, type Sets } from './scope.ts'
 
 /** How the records of two sets are spread over all records, by the counts that writers keep. */

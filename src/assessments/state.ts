@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { type RawRow, type Runner, rawStatement, rowOf, type Statement, text } from '../postgres/statement.ts'
 import { ACCESS, type AccessRow } from './access.ts'
-import type { Values } from './conditions.ts'
+import type { Values } from './constraints.ts'
 import { recording } from './disclosure.ts'
-import { type Mark, markOf, NEWEST, newest } from './mark.ts'
+import { joinNewest, type Mark, markOf, NEWEST } from './mark.ts'
 import { liveToken, type ScopeSet, type Sets } from './scope.ts'
 
 /** What a snapshot says of a token and of the data. */
@@ -46,4 +46,4 @@ const statements = new Map<string, Statement<Values, RawRow>>()
 const stateOf = (narrowed: ScopeSet[]) =>
   rawStatement<Values>(sql`
 select ${STATE.list}
-from (${liveToken(narrowed)}) as token${newest}`)
+from (${liveToken(narrowed)}) as token${joinNewest}`)

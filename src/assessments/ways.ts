@@ -1,5 +1,6 @@
 import type { Sort } from '../contract.ts'
-import { NARROW_FILTERS, searchOf } from './conditions.ts'
+import { NARROW_FILTERS } from './conditions.ts'
+import { searchOf } from './search.ts'
 import type { Spread } from './spread.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { constraints } from '../../src/assessments/conditions.ts'
+import { constraints } from '../../src/assessments/constraints.ts'
 import { countMatches } from '../../src/assessments/count.ts'
 import { readSpread } from '../../src/assessments/spread.ts'
 import { useTestDatabase } from '../support/hooks.ts'

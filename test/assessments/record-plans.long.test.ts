@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
-import { constraints } from '../../src/assessments/conditions.ts'
+import { constraints } from '../../src/assessments/constraints.ts'
 import { countMatches } from '../../src/assessments/count.ts'
 import { type Beside, recordsBeside } from '../../src/assessments/records.ts'
 import { GIVEN_SETS, SETS_OF_TOKEN, type Sets, type SetsInSql } from '../../src/assessments/scope.ts'

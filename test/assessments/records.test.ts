@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import { constraints } from '../../src/assessments/conditions.ts'
+import { constraints } from '../../src/assessments/constraints.ts'
 import { type Beside, recordsBeside } from '../../src/assessments/records.ts'
 import { GIVEN_SETS, SETS_OF_TOKEN } from '../../src/assessments/scope.ts'
 import type { Way } from '../../src/assessments/ways.ts'

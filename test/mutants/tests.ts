@@ -63,6 +63,14 @@ const INTEGRATIONS = [
 
 const TESTS: Record<string, string[]> = {
   'src/assessments/access.ts': ['contract/bearer', 'contract/provisioning', ...CONTRACT, ...PAGES],
+  'src/assessments/constraints.ts': [
+    'assessments/constraints',
+    'contract/list-search',
+    ...CONTRACT,
+    ...PAGES,
+  ],
+  'src/assessments/search.ts': ['assessments/constraints', 'contract/list-search', ...PAGES],
+  'src/assessments/columns.ts': [...CONTRACT, ...PAGES],
   'src/assessments/conditions.ts': ['assessments/ways', 'contract/list-search', ...CONTRACT, ...PAGES],
   'src/assessments/endpoints.ts': ['contract/log', 'integrations/refusals', ...CONTRACT, ...PAGES],
   'src/assessments/page-memory.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],

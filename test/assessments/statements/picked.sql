@@ -28,9 +28,11 @@ cross join lateral (
     select id, key
     from (select * from (
       select "export_records"."id" as id, "export_records"."certified_on" as key
-      from "export_records" where coalesce("export_records"."product_id" = any ($2::bigint[]), false)
+      from "export_records"
+      where coalesce("export_records"."product_id" = any ($2::bigint[]), false)
       and coalesce("export_records"."organization_id" = any ($3::bigint[]), false)
       and "export_records"."user_id" = any ($4::bigint[])) as found offset 0) as picked
+    where true
     order by key asc, id asc limit 1000
       ) as near
       limit $5::bigint offset $6::bigint

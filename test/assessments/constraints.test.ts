@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { constraints } from '../../src/assessments/conditions.ts'
+import { constraints } from '../../src/assessments/constraints.ts'
 
 test.each([
   ['smith', 'search'],
