@@ -17,7 +17,7 @@ const cursorAt = (offset: number): Entry => ({ offset, key: '', id: '', mark: { 
 
 type Run = NonNullable<ReturnType<typeof runOf>>
 
-/** Reads a run from an ascending list, beside the place up to which `at` elements come. */
+/** Reads a run from an ascending list, beside the entry up to which `at` elements come. */
 function readRun(list: number[], at: number, { side, skip, size }: Run): number[] {
   if (side === 'after') return list.slice(at + skip, at + skip + size)
   const before = list.slice(0, at).reverse()
@@ -83,7 +83,7 @@ describe('a correction', () => {
   /** A list before and after changes, and a cursor at an element of the first one, which may be gone. */
   const changed = fc.record({ before: list.filter(all => all.length > 0), after: list, n: fc.nat(59) })
 
-  test('gives the count and the place of the cursor in the changed list', async () => {
+  test('gives the count and the offset of the cursor in the changed list', async () => {
     const property = fc.property(changed, ({ before, after, n }) => {
       const cursor = before[n % before.length] as number
       const upTo = (all: number[]) => all.filter(element => element <= cursor).length

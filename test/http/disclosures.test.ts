@@ -101,6 +101,14 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     expect(await recorded(service.sql)).toHaveLength(1)
   })
 
+  test('the first request after recording is switched on is recorded, also that of a page that is remembered', async () => {
+    await record(service.sql, false)
+    for (const rest of ['', '/9001']) await ask(rest)
+    await record(service.sql, true)
+    for (const rest of ['', '/9001']) await ask(rest)
+    expect(await recorded(service.sql)).toHaveLength(2)
+  })
+
   test('a disclosure past the retention is purged, and none if the retention is unlimited', async () => {
     for (let time = 0; time < 2; time++) await ask('/9001')
     await service.sql`

@@ -6,7 +6,7 @@ import { importLines } from '../../support/import.ts'
 import { holds } from '../../support/property.ts'
 import { anyWrite, ORGANIZATIONS, reset, write } from './world.ts'
 
-/** The contents of the log of changes, by which hints are corrected. */
+/** The contents of the log of changes, by which counts and cursors are corrected. */
 
 const database = useTestDatabase()
 beforeEach(() => reset(database.sql, 120))

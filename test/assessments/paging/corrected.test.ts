@@ -9,7 +9,7 @@ import { listQuery } from '../../support/list-query.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
 
-/** A page read with hints that the log of changes corrects equals the same page read without hints. */
+/** A page that is read from what is remembered, corrected by the log of changes, equals the same page read anew. */
 
 const db = useTestDatabase()
 let pool: ServingDatabase
@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => pool?.close())
 
-/** Reads two pages, makes the change, and compares the third page read with hints and without. */
+/** Reads two pages, makes the change, and compares the third page read from what is remembered with one read anew. */
 async function expectCorrected(
   query: string,
   change: (last: string, ids: string[]) => Promise<unknown>,
@@ -96,8 +96,8 @@ describe.each([
   })
 })
 
-describe('a hint', () => {
-  /** Whether the second of two pages is read with hints from the first if this statement runs in between. */
+describe('what is remembered', () => {
+  /** Whether the second of two pages is read from what the first has left if this statement runs in between. */
   async function isUsedAfter(statement: string): Promise<boolean> {
     const counters = new Counters()
     const memory = new PageMemory(counters)

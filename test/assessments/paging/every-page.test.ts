@@ -9,8 +9,8 @@ import { kindsOf, wayOf } from './statements.ts'
 import { EMPTY, PRODUCTS } from './world.ts'
 
 /**
- * Every page in every order equals the oracle, for each way to find records, each end or place to start at,
- * and any hints.
+ * Every page in every order equals the oracle, for each way to find records, each entry,
+ * and whatever is remembered.
  */
 
 const RECORDS = 201
@@ -61,21 +61,24 @@ describe.each(WAYS)('by the way "$way",', ({ way, scope }) => {
     count = oracle.documents(scope, { lists: {} }).length
   })
 
-  test.each(EACH_SORT)('every page by $sort $order is right without hints', async ({ sort, order }) => {
-    for (const size of SIZES.filter(size => size > 1)) {
-      for (let offset = 0; offset <= count + size; offset += size) {
-        const texts = await compare(new PageMemory(), scope, { sort, order, filter: 0, size }, offset)
-        expect(kindsOf(texts).slice(0, 2)).toEqual(['state', 'spread'])
+  test.each(EACH_SORT)(
+    'every page by $sort $order is right if nothing is remembered',
+    async ({ sort, order }) => {
+      for (const size of SIZES.filter(size => size > 1)) {
+        for (let offset = 0; offset <= count + size; offset += size) {
+          const texts = await compare(new PageMemory(), scope, { sort, order, filter: 0, size }, offset)
+          expect(kindsOf(texts).slice(0, 2)).toEqual(['state', 'spread'])
+        }
       }
-    }
-  })
+    },
+  )
 
   test.each(SORTED)('every page by $sort $order is right if only the count is known', async parameters => {
     const ways = new Set<string>()
     for (const size of SIZES) {
       for (let offset = 0; offset <= count + STEP; offset += STEP) {
         const memory = new PageMemory()
-        // A request in the other order leaves the count as a hint, but no place in this order.
+        // A request in the other order leaves the count, but no cursor in this order.
         const other = {
           ...parameters,
           order: parameters.order === 'ASC' ? ('DESC' as const) : ('ASC' as const),
@@ -100,7 +103,7 @@ describe.each(WAYS)('by the way "$way",', ({ way, scope }) => {
       const offsets = Array.from({ length: Math.ceil(count / size) + 1 }, (_, page) => page * size)
       for (const offset of offsets) await compare(memory, scope, parameters, offset)
       for (const offset of offsets.reverse()) await compare(memory, scope, parameters, offset)
-      // Offsets between the remembered places.
+      // Offsets between the remembered cursors.
       for (const offset of offsets) await compare(memory, scope, parameters, offset + 3)
     }
   })
@@ -124,7 +127,7 @@ describe.each(WAYS)('by the way "$way",', ({ way, scope }) => {
 describe('a filter', () => {
   // Indexes of FILTERS: filters with an index of their own, days, and a search.
   test.each([5, 2, 4, 6, 12, 13, 14])(
-    '(number %d) gives right pages from the start, from a place and from the end',
+    '(number %d) gives right pages from the start, from a cursor and from the end',
     async filter => {
       const parts = new Set<string>()
       for (const { sort, order } of EACH_SORT) {

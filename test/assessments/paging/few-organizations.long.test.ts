@@ -28,7 +28,7 @@ const FEW: [number: number, rank: number, isExact: boolean][] = [
 
 describe.each(SORTED)('by $sort $order', parameters => {
   test.each(FEW)(
-    '%d organizations from rank %d on are read without the records of others, from the start, a place and the end',
+    '%d organizations from rank %d on are read without the records of others, from the start, a cursor and the end',
     async (number, rank, isExact) => {
       const { scope, records, all } = await few(number, rank)
       const middle = Math.floor(records / 2)
@@ -38,7 +38,7 @@ describe.each(SORTED)('by $sort $order', parameters => {
         [middle, [Math.max(0, middle - PAGE)]],
         [records - 7, [0]],
       ]
-      // For many organizations, a far page without hints walks an index with the records of all.
+      // For many organizations, a far page without a cursor walks an index with the records of all.
       if (isExact) places.push([middle, []])
       for (const [offset, visited] of places) {
         const { whole, page } = await many.explainer.explain(scope, { ...parameters, offset }, visited)

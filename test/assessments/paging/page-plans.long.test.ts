@@ -15,7 +15,7 @@ import {
 import { PRODUCTS_35, RECORDS, scopeOf, useManyRecords } from './many-records.ts'
 import { EACH_SORT, ORDERS, SORTED } from './questions.ts'
 
-/** The plans of pages at any depth, with and without hints. */
+/** The plans of pages at any depth, with and without cursors. */
 
 const many = useManyRecords()
 /** A scope of 400 of 500 organizations. */
@@ -47,13 +47,13 @@ const CASES: Case[] = [
   { what: 'the first page with a known count', at: () => [0, [0]], documents: 'on the way' },
   ...[0.2, 0.9].map(
     (depth): Case => ({
-      what: `a page after a remembered place (at ${depth})`,
+      what: `a page after a remembered cursor (at ${depth})`,
       at: records => [share(depth)(records), [share(depth)(records) - PAGE]],
       documents: 'on the way',
     }),
   ),
   {
-    what: 'a jump after the nearest remembered place',
+    what: 'a jump after the nearest remembered cursor',
     at: records => [share(0.4)(records), [0]],
     length: share(0.4),
     documents: 'by key',
@@ -112,8 +112,8 @@ describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,'
       )
       expect(byKey).toMatchObject([{ 'Actual Loops': PAGE }])
     }
-    // The scan starts at the remembered place.
-    if (visited.some(place => place > 0)) expect(scan?.['Index Cond']).toContain('ROW(')
+    // The scan starts at the remembered cursor.
+    if (visited.some(offset => offset > 0)) expect(scan?.['Index Cond']).toContain('ROW(')
   })
 
   test('a far page of which nothing is remembered is counted first, and read from the start, because the end is not known', async () => {
@@ -169,7 +169,7 @@ describe('within a scope of 400 of 500 organizations,', () => {
     ['most organizations', {}],
   ]
   test.each(wide)(
-    'the filter by %s reads few more records than a page has, from the start and from a place',
+    'the filter by %s reads few more records than a page has, from the start and from a cursor',
     async (_, filter) => {
       for (const parameters of EACH_SORT) {
         for (const [offset, visited] of [

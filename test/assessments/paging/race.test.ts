@@ -27,7 +27,7 @@ const SCOPES: Scope[] = [[1, 2, 3, 4, 5], [3], [1, 6], [2, 4, ...EMPTY]].map(org
   products: PRODUCTS,
 }))
 
-/** Few different requests, so that they often share hints. */
+/** Few different requests, so that they often share what is remembered. */
 const question: fc.Arbitrary<Question> = fc.record({
   scope: fc.nat(SCOPES.length - 1),
   parameters: fc.record({

@@ -9,7 +9,7 @@ import { issueTokens, type ListParameters, readBody, rightPage } from './questio
 import { PRODUCTS, reset } from './world.ts'
 
 /**
- * A hint must not be used after the state that it describes has gone, whatever an operator does to the
+ * What is remembered must not be used after the state that it describes has gone, whatever an operator does to the
  * database.
  */
 
@@ -111,7 +111,7 @@ test('records that are written into the read model itself are noticed', async ()
   await expectRight()
 })
 
-test('connections with different datestyle settings read the same pages from a remembered place', async () => {
+test('connections with different datestyle settings read the same pages from a remembered cursor', async () => {
   const name = new URL(db.url).pathname.slice(1)
   for (const style of ['SQL, DMY', 'SQL, MDY', 'German', 'ISO, YMD']) {
     await db.sql.unsafe(`alter database ${name} set datestyle = '${style}'`)

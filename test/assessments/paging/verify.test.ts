@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => void process.off('unhandledRejection', noteUnhandled))
 
-/** Fills the memory of both services with the access, the count and two places. */
+/** Fills the memory of both services with the access, the count and two cursors. */
 beforeEach(async () => {
   client = await Client.create(two.db, two.urls, { organizations: [1, 2, 3], products: PRODUCTS })
   for (const url of two.urls) for (const offset of [0, 60]) await expectRight(url, offset)
