@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from 'bun:test'
-import { FairQueue } from '../../src/postgres/pool/fair-queue.ts'
+import { FairQueue, RECORDING_LANE, SERVICE_LANE } from '../../src/postgres/pool/fair-queue.ts'
 
 /** A FairQueue with these waiters; "A1" is the first waiter of lane A. */
 function lanes(...waiting: string[]): FairQueue<string> {
@@ -82,4 +82,12 @@ test.each([
   ['none if the queue is empty', 'A', [], undefined],
 ])('the last waiter of the longest lane is removed for a newcomer: %s', (_, newcomer, waiting, last) => {
   expect(lanes(...waiting).lastBut(newcomer)).toBe(last)
+})
+
+test('neither a recording nor a statement of no request gives up its place', () => {
+  const line = lanes('A1', 'A2')
+  for (const lane of [RECORDING_LANE, SERVICE_LANE]) for (const at of [1, 2, 3, 4]) line.add(lane, lane + at)
+  expect(line.lastBut('B')).toBe('A2')
+  line.delete('A', 'A2')
+  expect(line.lastBut('B')).toBeUndefined()
 })

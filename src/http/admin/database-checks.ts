@@ -1,6 +1,7 @@
 import { tryRecording } from '../../assessments/disclosure.ts'
 import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
+import { SERVICE_LANE } from '../../postgres/pool/fair-queue.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Write } from '../../postgres/pool/writes.ts'
 import { compareSchema } from '../../postgres/schema/schema-record.ts'
@@ -76,7 +77,7 @@ const TRIES: Record<Write, (db: Runner) => Promise<void>> = { tokens: tryIssuing
 /** Tries a write that was refused. */
 async function tryAgain(primary: ServingDatabase, write: Write): Promise<void> {
   if (primary.writes.why(write) === undefined) return
-  await TRIES[write](primary.forRequest({ attempts: 1, writes: write }))
+  await TRIES[write](primary.forRequest({ attempts: 1, writes: write }, SERVICE_LANE))
     .then(() => primary.writes.accepted(write))
     .catch(() => {})
 }

@@ -1,8 +1,14 @@
-/** The lane of tokens, of what is read with a token that was not seen before, and of statements of no request. */
+/** The lane of tokens, and of what is read with a token that was not seen before. */
 export const SHARED_LANE = ''
 
-/** The lane of recordings. No client id has a colon. */
+/** The lane of statements of no request. No client id has a colon. */
+export const SERVICE_LANE = 'service:'
+
+/** The lane of recordings, each of which several requests may share. */
 export const RECORDING_LANE = 'disclosures:'
+
+/** Nothing in these lanes can give up its place for a request. */
+const KEPT = new Set([SERVICE_LANE, RECORDING_LANE])
 
 /** Connections of a pool that no single integration takes. */
 const KEPT_FREE = 2
@@ -12,8 +18,7 @@ const KEPT_FREE = 2
  * two to leave: there an integration holds one at a time.
  */
 export function mostOf(lane: string, poolSize: number): number {
-  const isOfIntegration = lane !== SHARED_LANE && lane !== RECORDING_LANE
-  return isOfIntegration ? Math.max(1, poolSize - KEPT_FREE) : poolSize
+  return lane === SHARED_LANE || KEPT.has(lane) ? poolSize : Math.max(1, poolSize - KEPT_FREE)
 }
 
 /** A queue of lanes that take turns. Within a lane, first come is first served. */
@@ -62,10 +67,11 @@ export class FairQueue<Waiter> {
     return undefined
   }
 
-  /** The last of the longest lane, if that stays at least as long without it as lane `name` is with one more. */
+  /** The last of the longest lane of requests, if that stays at least as long without it as lane `name` is with one more. */
   lastBut(name: string): Waiter | undefined {
     const own = this.#lanes.get(name)?.size ?? 0
-    const [longest = []] = [...this.#lanes.values()].sort((one, other) => other.size - one.size)
+    const ofRequests = [...this.#lanes].filter(([lane]) => !KEPT.has(lane)).map(([, lane]) => lane)
+    const [longest = []] = ofRequests.sort((one, other) => other.size - one.size)
     const waiters = [...longest]
     return waiters.length > own + 1 ? waiters.at(-1) : undefined
   }

@@ -12,7 +12,7 @@ import {
 import type { Leases, Runner, RunOptions } from '../statement.ts'
 import { mayRepeat, type PoolBounds, type Requester, requestMs } from './bounds.ts'
 import { ConnectionPool } from './connection-pool.ts'
-import { SHARED_LANE } from './fair-queue.ts'
+import { SERVICE_LANE, SHARED_LANE } from './fair-queue.ts'
 import { ConnectionLease, verdictOf } from './lease.ts'
 import type { StateLog } from './pool-state.ts'
 import { StatementMonitor } from './statement-monitor.ts'
@@ -67,7 +67,7 @@ export class ServingDatabase implements Runner {
 
   /** Runs a statement of no request, which is not repeated. */
   unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    return this.#lease(lease => lease.unsafe(text, parameters, options), SHARED_LANE, {})
+    return this.#lease(lease => lease.unsafe(text, parameters, options), SERVICE_LANE, {})
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
