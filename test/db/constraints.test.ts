@@ -81,6 +81,7 @@ test('only columns that may be unknown can be null', async () => {
     'feed_rejects.assessment_id',
     'feed_rejects.id',
     'feed_rejects.user_id',
+    'feeds.compared_at',
     'integration_history.host',
     'integration_history.purpose',
     'integration_secrets.expires_at',

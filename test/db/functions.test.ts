@@ -33,7 +33,7 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('thirteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('fourteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'complete_token',
@@ -43,6 +43,7 @@ test('thirteen functions run with the privileges of their owner, and PUBLIC cann
     'forget_export_facts',
     'log_any_change',
     'note_integration',
+    'note_job',
     'note_secret',
     'purge_disclosures',
     'purge_ended_secrets',
