@@ -275,7 +275,7 @@ export class Observer {
   /** How many more connections a lane may hold: an integration leaves two for others, and holds at least one. */
   #roomOf(lane: string): number {
     const { size } = this.setting
-    const most = lane === '' ? size : Math.max(1, size - 2)
+    const most = lane === '' || lane === 'service:' ? size : Math.max(1, size - 2)
     return most - [...this.connections].filter(({ taken }) => taken?.lane === lane).length
   }
 

@@ -78,7 +78,7 @@ export class World {
     const client = hangsUpAfter === null ? this.#patient : new AbortController()
     const question: Question = {
       id: observer.questions.length,
-      lane: isForRequest ? lane : '',
+      lane: isForRequest ? lane : 'service:',
       statements: [statement, ...(further?.statements ?? [])],
       isSingle: further === undefined,
       isForRequest,
@@ -168,6 +168,8 @@ export class World {
     if (gone.length !== Number(hasMadeRoom)) observer.wrong('displace() fails none or several statements')
     if (gone.some(question => question.lane === lane))
       observer.wrong('displace() fails a statement of the same lane')
+    if (gone.some(question => !question.isForRequest))
+      observer.wrong('displace() fails a statement of no request')
   }
 
   close(): void {
