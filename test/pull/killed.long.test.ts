@@ -35,7 +35,6 @@ describe.each(['', '.zst'] as const)('pull --changes into copy.ndjson%s', ending
   const [out, changes] = [`copy.ndjson${ending}`, `changes.ndjson${ending}`]
   /** The folder as yesterday left it: yesterday's changes are applied, and the file is in place. */
   let start: string
-  let steps: number
 
   /** Runs the pull in a folder; kills it before a step. */
   async function pull(folder: string, previous: string, killAt?: number) {
@@ -57,13 +56,6 @@ describe.each(['', '.zst'] as const)('pull --changes into copy.ndjson%s', ending
     // Yesterday's output stays here, too: the new file replaces it.
     for (const name of [out, `${out}.pull`]) cpSync(join(start, name), join(start, 'applied', name))
     records.splice(0, records.length, ...TODAY)
-    const folder = emptyFolder()
-    cpSync(start, folder, { recursive: true })
-    const { code, stderr } = await pull(folder, `applied/${out}`)
-    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('2 added, 1 changed') })
-    steps = Number(/(\d+) steps/.exec(stderr)?.[1])
-    // Three pages, three files with their names and their modes.
-    expect(steps).toBeGreaterThan(15)
   })
 
   /** What holds at every moment. */
@@ -86,13 +78,17 @@ describe.each(['', '.zst'] as const)('pull --changes into copy.ndjson%s', ending
   }
 
   test('keeps its files sound when it is killed before any of its steps, and the same command gives the same changes', async () => {
-    for (let step = 1; step <= steps; step++) {
+    // Writes may be joined, so each run has as many steps as it has.
+    for (let step = 1, code = 137; code !== 0; step++) {
       const folder = emptyFolder()
       cpSync(start, folder, { recursive: true })
-      expect(await pull(folder, `applied/${out}`, step)).toMatchObject({ code: 137 })
+      code = (await pull(folder, `applied/${out}`, step)).code
+      expect([0, 137]).toContain(code)
       expectSound(folder)
       await expectSame(folder)
       rmSync(folder, { recursive: true })
+      // Three pages, three files with their names and their modes.
+      if (code === 0) expect(step).toBeGreaterThan(15)
     }
   })
 })

@@ -1,5 +1,5 @@
 // bun --preload kill-at.ts src/main.ts …: kills the process before the step of KILL_AT, the first one being 1. A step is
-// a call that changes a file, of those that src/files.ts makes. Without KILL_AT the steps are counted on standard error.
+// a call that changes a file, of those that src/files.ts makes.
 import fs from 'node:fs'
 
 const STEPS = ['openSync', 'writeSync', 'chmodSync', 'fsync', 'fsyncSync', 'renameSync', 'rmSync'] as const
@@ -16,4 +16,3 @@ for (const name of STEPS) {
     },
   })
 }
-if (!last) process.on('exit', () => process.stderr.write(`${steps} steps\n`))
