@@ -24,7 +24,7 @@ const INTERNALS =
 /** The faults of a server's answers, as sentences. A test expects none. */
 export function faultsOf(
   { requests, isPipelined, ending, sent }: Conversation,
-  { answers, rest, isClosed }: Received,
+  { answers, rest, isClosed, isLate }: Received,
 ): string[] {
   const faults: string[] = []
   for (const [index, answer] of answers.entries()) {
@@ -35,14 +35,14 @@ export function faultsOf(
     const fault = request ? faultOf(request, answer) : 'an answer without a request'
     if (fault) faults.push(`${fault}: ${describe(answer)} to ${request && describeRequest(request)}`)
   }
-  // A request that was not sent completely may get an answer or none.
-  if (ending !== 'wait' || sent < 1) return faults
-  const isOver = answers.some(answer => answer.headers.get('connection') === 'close')
   const unanswered = requests[answers.length]
+  if (isLate) faults.push(`neither an answer nor an end: ${unanswered && describeRequest(unanswered)}`)
+  // A request that was not sent completely may get an answer or none.
+  if (isLate || ending !== 'wait' || sent < 1) return faults
+  const isOver = answers.some(answer => answer.headers.get('connection') === 'close')
   // Bun closes a connection on which a request arrives before the answer to the previous one.
   const mayClose = isOver || isPipelined || unanswered?.isBroken
-  if (unanswered && !(isClosed && mayClose))
-    faults.push(`${isClosed ? 'closed without' : 'no'} answer to ${describeRequest(unanswered)}`)
+  if (unanswered && !mayClose) faults.push(`closed without an answer to ${describeRequest(unanswered)}`)
   if (rest.length > 0 && !isClosed)
     faults.push(`no HTTP: ${JSON.stringify(rest.toString('latin1').slice(0, 200))}`)
   return faults

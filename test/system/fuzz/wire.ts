@@ -1,20 +1,26 @@
 import { dial, type RawAnswer } from '../../support/raw.ts'
 import type { Conversation } from './hostile.ts'
 
-/** The received answers, further bytes that are no answer, and whether the server closed the connection. */
+/** The received answers, further bytes that are no answer, and how the conversation ended. */
 export interface Received {
   /** The number of sent requests; no request is sent after the server has closed. */
   sent: number
   answers: RawAnswer[]
   rest: Buffer
+  /** Whether the server closed the connection. */
   isClosed: boolean
+  /** Whether the server neither answered nor closed in time. */
+  isLate: boolean
 }
 
-/** Milliseconds for the answer to a complete request. */
-const TIMEOUT_MS = 20_000
+/** The limits of a service that is fuzzed: a request has 9 seconds, and a connection on which nothing moves 12 to 16. */
+export const LIMITS = { BODY_TIMEOUT: '1', DATABASE_WAIT: '4', STATEMENT_TIMEOUT: '4', IDLE_TIMEOUT: '12' }
 
-/** Milliseconds for an answer to an incomplete request, which may get none. */
-const INCOMPLETE_TIMEOUT_MS = 30
+/** Milliseconds for the answer to a complete request: past them the service would close, and never answer. */
+const TIMEOUT_MS = 10_000
+
+/** Milliseconds for an answer to a broken request, or for the end of its connection, as it may be incomplete. */
+const BROKEN_TIMEOUT_MS = 20_000
 
 /** Packets that are sent together, and the number of answers to read before the next turn. */
 interface Turn {
@@ -23,12 +29,13 @@ interface Turn {
   isBroken: boolean
 }
 
-/** Sends a conversation, and reads until every request is answered or the server closes. */
+/** Sends a conversation, and reads until every request is answered, the server closes, or it is late. */
 export async function converse(url: string, conversation: Conversation): Promise<Received> {
   const { requests, ending } = conversation
   const connection = dial(url)
   const answers: RawAnswer[] = []
   let sent = 0
+  let isLate = false
   for (const turn of turnsOf(conversation)) {
     if (connection.isClosed) break
     sent += turn.requests
@@ -39,16 +46,14 @@ export async function converse(url: string, conversation: Conversation): Promise
     }
     if (ending === 'cut') connection.destroy()
     if (ending === 'end') connection.end()
-    const end = performance.now() + (ending === 'wait' && !turn.isBroken ? TIMEOUT_MS : INCOMPLETE_TIMEOUT_MS)
+    const end = performance.now() + (turn.isBroken ? BROKEN_TIMEOUT_MS : TIMEOUT_MS)
     for (let owed = turn.requests; owed > 0; owed--) {
-      const answer = await connection.next(
-        requests[answers.length]?.method,
-        Math.max(0, end - performance.now()),
-      )
-      // Without an answer in time, the client disconnects.
-      if (!answer) connection.destroy()
-      else answers.push(answer)
+      const leftMs = Math.max(0, end - performance.now())
+      const answer = await connection.next(requests[answers.length]?.method, leftMs)
+      if (answer) answers.push(answer)
+      else isLate ||= !connection.isClosed
     }
+    if (isLate) break
   }
   // A server may read a broken request as several requests.
   while (connection.rest.length > 0) {
@@ -58,7 +63,7 @@ export async function converse(url: string, conversation: Conversation): Promise
   }
   const { rest, isClosed } = connection
   connection.destroy()
-  return { sent, answers, rest, isClosed }
+  return { sent, answers, rest, isClosed, isLate }
 }
 
 function turnsOf({ requests, isPipelined, cuts, sent }: Conversation): Turn[] {
