@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople, exportProducts } from '../../db/schema.ts'
 import type { Columns } from './columns.ts'
 
-/** The search (spec 4.2): names of a person or of a product that contain a text, whatever its case. */
+/** The search (contract F2): names of a person or of a product that contain a text, whatever its case. */
 
 /** A trigram index finds people. For a text without a trigram the whole index would be read: see hasTrigram(). */
 export const SEARCHES = ['search', 'search_short'] as const
