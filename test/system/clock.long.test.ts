@@ -58,7 +58,8 @@ for (const backend of BACKENDS) {
         expect(Math.abs(answer.created_at - Date.now() / 1000 - seconds)).toBeLessThan(SLACK)
         return answer.access_token
       }
-      const [behind, ahead] = [await issuedAt(-HOUR), await issuedAt(HOUR)]
+      // In this order, because at the later time the earlier token could be purged.
+      const [ahead, behind] = [await issuedAt(HOUR), await issuedAt(-HOUR)]
       const statusesAt = async (seconds: number) => {
         clock.set(seconds)
         return [(await tryList(baseUrl, behind)).status, (await tryList(baseUrl, ahead)).status]
