@@ -1,12 +1,16 @@
+import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
 import { readRecordState } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
-import { type Erasure, erasePerson, undoErasure } from '../erasure/erase.ts'
-import { IncompleteFailure, UsageFailure } from '../errors.ts'
+import { type Erasure, erasePerson, hasWaitingRows, removeTombstone } from '../erasure/erase.ts'
+import { erasedAt } from '../erasure/tombstones.ts'
+import { Failure, IncompleteFailure } from '../errors.ts'
 import { exactNumber } from '../integrations/exact-ids.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
+import { findPerson } from '../tables/people.ts'
 import { newCommand, readId } from './arguments.ts'
-import { counted, fieldLines, print, printJson, StatusLine } from './output.ts'
+import { confirm, requireTerminal } from './confirm.ts'
+import { counted, escaped, fieldLines, print, printJson, StatusLine } from './output.ts'
 import { changeAndWait, configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -16,24 +20,33 @@ export const eraseCommand = () =>
     'erase',
     'Remove a person for good, and keep the person out of later imports.',
     `Assessments of which the person is the educator are removed. In those that the person proctored, the
-name becomes "Erased person". The bare id stays, so that imports, feeds and restores leave the
-person out. The command names the integrations that were sent the person's records, if disclosures
-were recorded. Run it as the owner of the tables; see docs/operate/privacy.md.
+name becomes "Erased person". The bare id stays as a tombstone, so that imports, feeds and restores
+leave the person out; axport erasures lists the tombstones. The command names the integrations that
+were sent the person's records, if disclosures were recorded. Run it as the owner of the tables; see
+docs/operate/privacy.md.
 
 Example: axport erase 501 --dry-run`,
   )
     .argument('<id>', 'the id of the user on the platform', readId)
     .option('--dry-run', 'change nothing, only show what would be removed')
-    .option('--undo', 'let later imports bring the person back')
+    .option('--yes', 'do not ask for the id to confirm; required without a terminal, or for an unknown id')
+    .addOption(
+      new Option(
+        '--remove-tombstone',
+        'restore nothing, but let later imports bring the person back',
+      ).conflicts('dryRun'),
+    )
+    // Its former name, which the error of the database's trigger has.
+    .addOption(new Option('--undo').implies({ removeTombstone: true }).conflicts('dryRun').hideHelp())
     .addOption(waitOption())
     .option('--json', 'print a JSON object')
     .action(async (userId, options) => {
-      if (options.undo && options.dryRun) throw new UsageFailure('--undo goes without --dry-run')
-      await (options.undo ? undo(userId, options) : erase(userId, options))
+      await (options.removeTombstone ? readmit(userId, options) : erase(userId, options))
     })
 
 interface Options {
-  dryRun?: boolean
+  dryRun?: true
+  yes?: true
   json?: true
   wait: number
 }
@@ -45,10 +58,14 @@ interface Recipients {
 }
 
 /** Reads the recipients after the wait for standbys: until then, more disclosures may be recorded. */
-async function erase(userId: string, { dryRun = false, json, wait }: Options): Promise<void> {
+async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Options): Promise<void> {
+  const dryRun = isDryRun === true
+  const isAsked = !dryRun && !yes
+  if (isAsked) requireTerminal(`axport erase ${userId}`)
   const servers = configuredStandbys()
   await withDatabase(async ({ sql }) => {
     await requireCurrentSchema(sql)
+    if (isAsked) await confirmErasure(sql, userId)
     const erasure = await erasePerson(sql, userId, { dryRun, onWait })
     const late = dryRun ? undefined : await waitForStandbys(sql, servers, wait).then(() => undefined, keptOf)
     const { integrations, notes } = await recipientsOf(sql, userId).catch(() => ({
@@ -75,26 +92,51 @@ async function erase(userId: string, { dryRun = false, json, wait }: Options): P
   })
 }
 
+/** Asks whether this is the person. @throws Failure for another answer, and for an id that nobody has */
+async function confirmErasure(sql: Sql, userId: string): Promise<void> {
+  const person = await findPerson(sql, userId)
+  const before = await erasedAt(sql, userId)
+  if (!person && before === null && !(await hasWaitingRows(sql, userId)))
+    throw new Failure(
+      `nobody in the data has the id ${userId}: nothing was changed. To keep a person with this id out of later ` +
+        `imports: axport erase ${userId} --yes`,
+    )
+  const what = person
+    ? `is ${escaped(person.name)}. To be removed: ${counted(person.assessments, 'assessment')}, and the name in ` +
+      `${counted(person.proctored, 'assessment')} of others.`
+    : 'is not in the data. To be removed: what feeds have left out and still try to load.'
+  const again = before === null ? '' : ` The person was erased before, at ${before}.`
+  await confirm(
+    `User ${userId} ${what}${again} This cannot be undone.\nType the id again: `,
+    userId,
+    'that is another id: nothing was changed',
+  )
+}
+
 /** Returns the error of standbys that are late; throws any other. */
 function keptOf(error: unknown): IncompleteFailure {
   if (error instanceof IncompleteFailure) return error
   throw error
 }
 
-async function undo(userId: string, { json, wait }: Options): Promise<void> {
+async function readmit(userId: string, { json, wait }: Options): Promise<void> {
   await changeAndWait(
     wait,
     async sql => {
       await requireCurrentSchema(sql)
-      return await undoErasure(sql, userId, onWait)
+      return await removeTombstone(sql, userId, onWait)
     },
     erasedAt => {
       if (json)
-        return printJson({ user_id: exactNumber(userId), undone: erasedAt !== null, erased_at: erasedAt })
-      if (erasedAt === null) return print(`user ${userId} is not erased: nothing was changed\n`)
+        return printJson({
+          user_id: exactNumber(userId),
+          tombstone_removed: erasedAt !== null,
+          erased_at: erasedAt,
+        })
+      if (erasedAt === null) return print(`user ${userId} has no tombstone: nothing was changed\n`)
       return print(
-        `user ${userId} was erased at ${erasedAt}, and is not any more: the next import that has the person brings ` +
-          'the person back; a feed needs --full once\n',
+        `the tombstone of user ${userId}, who was erased at ${erasedAt}, is removed: the next import that has the ` +
+          'person brings the person back; a feed needs --full once\n',
       )
     },
   )

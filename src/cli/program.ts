@@ -9,6 +9,7 @@ import { demoCommand } from './demo.ts'
 import { disclosuresCommand } from './disclosures.ts'
 import { doctorCommand } from './doctor.ts'
 import { eraseCommand } from './erase.ts'
+import { erasuresCommand } from './erasures.ts'
 import { healthCommand } from './health.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
@@ -51,6 +52,7 @@ function program(): CommandUnknownOpts {
     .addCommand(integrationCommand())
     .addCommand(disclosuresCommand())
     .addCommand(eraseCommand())
+    .addCommand(erasuresCommand())
     .addCommand(pullCommand())
     .addCommand(sampleCommand())
     .addCommand(backupCommand())

@@ -1,6 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { reasonOf } from '../postgres/failures.ts'
 import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
+import { erasedAt } from './tombstones.ts'
 
 /** The options of an erasure. */
 interface ErasureOptions {
@@ -48,12 +49,11 @@ export async function erasePerson(db: Sql, userId: string, options: ErasureOptio
  * Removes a tombstone: the next load with the person brings the person back. Returns the time of the erasure, ISO 8601 in
  * UTC; null if the person was not erased.
  */
-export async function undoErasure(db: Sql, userId: string, onWait: () => void): Promise<string | null> {
+export async function removeTombstone(db: Sql, userId: string, onWait: () => void): Promise<string | null> {
   return await inTurn(db, { dryRun: false, onWait }, async sql => {
-    const [row] = await sql<{ erasedAt: string }[]>`
-      delete from erasures where user_id = ${userId}
-      returning to_char(erased_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "erasedAt"`
-    return row?.erasedAt ?? null
+    const erased = await erasedAt(sql, userId)
+    await sql`delete from erasures where user_id = ${userId}`
+    return erased
   })
 }
 
@@ -78,9 +78,7 @@ async function inTurn<Result>(
 }
 
 async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure, 'unwiped'>> {
-  const [before] = await sql<{ erasedAt: string }[]>`
-    select to_char(erased_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "erasedAt"
-    from erasures where user_id = ${userId}`
+  const erasedBefore = await erasedAt(sql, userId)
   await sql`insert into erasures (user_id) values (${userId}) on conflict (user_id) do nothing`
   const [removed] = await sql<{ assessments: string; parts: string; renamed: string; removed: string }[]>`
     select assessments_removed as assessments, parts_removed as parts, users_renamed as renamed, users_removed as removed
@@ -92,12 +90,19 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
   await clearRejects(sql, userId)
   await clearLog(sql, userId)
   return {
-    erasedBefore: before?.erasedAt ?? null,
+    erasedBefore,
     assessments: Number(removed?.assessments),
     parts: Number(removed?.parts),
     proctored: Number(left?.proctored),
     user: left?.isThere ? 'without a name' : removed?.removed === '0' ? 'not there' : 'removed',
   }
+}
+
+/** Whether rows of a person wait that feeds have left out. */
+export async function hasWaitingRows(db: Sql, userId: string): Promise<boolean> {
+  const rows = await db`
+    select from feed_rejects where (type = 'user' and id = ${userId}) or user_id = ${userId} limit 1`
+  return rows.length > 0
 }
 
 /**

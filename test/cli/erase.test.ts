@@ -6,6 +6,7 @@ import { ndjsonOf } from '../support/fixtures.ts'
 import { getList, newToken, openWorld, provision, refusal, succeed, WORLD } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
 import { listen, type TestDatabase } from '../support/service.ts'
+import { onTerminal } from '../support/terminal.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -43,7 +44,7 @@ describe('axport erase', () => {
     expect(await run('erase', '501', '--dry-run')).toMatch(
       /^user {9}501 would be erased\n.*\nassessments {2}3 with 3 parts to remove\n(.*\n)*.*this was a dry run\n$/,
     )
-    expect(await run('erase', '501')).toStartWith(
+    expect(await run('erase', '501', '--yes')).toStartWith(
       'user         501 is erased\nrow          removed\nassessments  3 with 3 parts removed\n' +
         'proctored    0 assessments of others, without the name\n' +
         `shown to     ${name} (${clientId}), no purpose: 3 times, first 20`,
@@ -57,9 +58,9 @@ describe('axport erase', () => {
     })
   })
 
-  test('prints one object with --json, also for --undo, after which an import loads the person again', async () => {
+  test('prints one object with --json, also for --remove-tombstone, after which an import loads the person again', async () => {
     await setDisclosing(database.sql, { isOn: false })
-    const again = JSON.parse(await run('erase', '501', '--json'))
+    const again = JSON.parse(await run('erase', '501', '--yes', '--json'))
     expect(again).toMatchObject({
       user_id: 501,
       erased: true,
@@ -73,9 +74,9 @@ describe('axport erase', () => {
       ],
     })
     expect(again.erased_before).toMatch(/^20\d\d-\d\d-\d\dT.*Z$/)
-    const undone = JSON.parse(await run('erase', '501', '--undo', '--json'))
-    expect(undone).toEqual({ user_id: 501, undone: true, erased_at: again.erased_before })
-    expect(await run('erase', '501', '--undo')).toBe('user 501 is not erased: nothing was changed\n')
+    const removed = JSON.parse(await run('erase', '501', '--remove-tombstone', '--json'))
+    expect(removed).toEqual({ user_id: 501, tombstone_removed: true, erased_at: again.erased_before })
+    expect(await run('erase', '501', '--undo')).toBe('user 501 has no tombstone: nothing was changed\n')
     expect(await load()).toStartWith('loaded 11 lines\n')
     expect((await database.sql`select from export_records`).count).toBe(3)
   })
@@ -86,9 +87,46 @@ describe('axport erase', () => {
     expect(errorLine(wrong, 2)).toContain('"ana@example.org" is not an id: give a whole number, as 501.')
     const role = await newRole()
     await run('migrate', '--grant-loader', role.name)
-    expect(await refusal(role.url(database.url), 'erase', '501')).toMatch(
+    expect(await refusal(role.url(database.url), 'erase', '501', '--yes')).toMatch(
       /permission denied for table erasures .*; run this command as the owner of the tables$/,
     )
     expect(await database.sql`select from erasures`).toBeEmpty()
+  })
+
+  test('asks for the id on a terminal with the name and the number of assessments, and needs --yes elsewhere', async () => {
+    const env = { DATABASE_URL: database.url }
+    expect(errorLine(await axport(['erase', '501'], { env }), 2)).toBe(
+      'there is no terminal to confirm on: axport erase 501 --yes',
+    )
+    const asks = 'Type the id again: '
+    expect(await onTerminal(['erase', '501'], env, asks, '502')).toEqual({
+      code: 1,
+      shown:
+        'User 501 is Ana Ruiz. To be removed: 3 assessments, and the name in 0 assessments of others. ' +
+        `This cannot be undone.\n${asks}502\naxport: that is another id: nothing was changed\n`,
+    })
+    expect(await run('erasures')).toBe('Nobody was erased.\n')
+    const right = await onTerminal(['erase', '501'], env, asks, '501')
+    expect(right).toEqual({ code: 0, shown: expect.stringContaining('user         501 is erased\n') })
+    expect((await database.sql`select from export_records`).count).toBe(0)
+  })
+
+  test('refuses an id that nobody has without --yes, and erasures lists the tombstones', async () => {
+    const env = { DATABASE_URL: database.url }
+    const unknown = await onTerminal(['erase', '424242'], env)
+    expect(unknown).toEqual({
+      code: 1,
+      shown:
+        'axport: nobody in the data has the id 424242: nothing was changed. To keep a person with this id out of ' +
+        'later imports: axport erase 424242 --yes\n',
+    })
+    expect(await run('erase', '9007199254740993', '--yes')).toContain('only the id is kept')
+    const tombstones = await run('erasures', '--json')
+    expect(tombstones).toContain('"user_id":9007199254740993,')
+    expect(JSON.parse(tombstones)).toMatchObject([
+      { assessments: 0, role: expect.any(String) },
+      { user_id: 501, erased_at: expect.stringMatching(/^20.*Z$/), assessments: 3 },
+    ])
+    expect(await run('erasures')).toMatch(/^user id +erased at +role +assessments\n9007199254740993 .*\n501 /)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Sql } from 'postgres'
-import { erasePerson, undoErasure } from '../../src/erasure/erase.ts'
+import { erasePerson, removeTombstone } from '../../src/erasure/erase.ts'
 import { everything, importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { holds } from '../support/property.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
@@ -253,7 +253,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
           world = without(world, erase, erased)
         }
         if (undo !== undefined)
-          expect((await undoErasure(sql, String(undo), onWait)) !== null).toBe(erased.delete(undo))
+          expect((await removeTombstone(sql, String(undo), onWait)) !== null).toBe(erased.delete(undo))
         if (lines !== undefined) {
           const known = structuredClone(erased)
           const model = after(world, lines, known)

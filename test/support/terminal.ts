@@ -3,13 +3,13 @@ import { until } from './until.ts'
 
 /**
  * Runs `axport ARGS` on a terminal, and types `line` when the command prints `asks`. Returns the exit code and all
- * output of the terminal. The command must print at least one line after `line`.
+ * output of the terminal. The command must print at least one line after `line`, or one if it asks for nothing.
  */
 export async function onTerminal(
   args: string[],
   env: Record<string, string>,
-  asks: string,
-  line: string,
+  asks?: string,
+  line = '',
 ): Promise<{ code: number; shown: string }> {
   let shown = ''
   let isTyped = false
@@ -17,7 +17,7 @@ export async function onTerminal(
     cols: 200,
     data(terminal, data) {
       shown += Buffer.from(data).toString()
-      if (isTyped || !shown.includes(asks)) return
+      if (isTyped || asks === undefined || !shown.includes(asks)) return
       isTyped = true
       terminal.write(`${line}\n`)
     },
@@ -25,7 +25,8 @@ export async function onTerminal(
   const child = Bun.spawn([await executable(), ...args], { terminal, env, cwd: emptyFolder() })
   const code = await child.exited
   // The command may end before its last output is read from the terminal.
-  const isAll = () => new RegExp(`${RegExp.escape(line)}\\r?\\n[^]*\\n$`).test(shown)
+  const typed = asks === undefined ? '' : `${RegExp.escape(line)}\\r?\\n`
+  const isAll = () => new RegExp(`${typed}[^]*\\n$`).test(shown)
   await until('the terminal shows the output after the typed line', isAll)
   return { code, shown: shown.replaceAll('\r', '') }
 }

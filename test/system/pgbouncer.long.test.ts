@@ -218,7 +218,9 @@ for (const [mode, size] of [
       const created = ['integration', 'create', 'Behind', '--organizations', '4', '--products', '11']
       expect(await axport(created, { env })).toMatchObject({ code: 0 })
       expect((await axport(['integration', 'list'], { env })).stdout).toContain('Behind')
-      expect((await axport(['erase', '101'], { env })).stdout).toStartWith('user         101 is erased')
+      expect((await axport(['erase', '101', '--yes'], { env })).stdout).toStartWith(
+        'user         101 is erased',
+      )
       expect(await axport(['doctor', '--full'], { env })).toMatchObject({ code: 0 })
     })
   })

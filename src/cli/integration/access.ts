@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
-import { Failure, UsageFailure } from '../../errors.ts'
 import { type Credentials, rotateSecret } from '../../integrations/credentials.ts'
 import { deleteIntegration, nameOf, setDisabled } from '../../integrations/lifecycle.ts'
 import { given, newCommand, readDuration } from '../arguments.ts'
+import { confirm, requireTerminal } from '../confirm.ts'
 import { escaped, print, printJson } from '../output.ts'
 import { changeAndWait, waitOption } from '../standbys.ts'
 
@@ -82,22 +82,22 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
     .option('--yes', 'do not ask for the client id to confirm; required without a terminal')
     .addOption(waitOption())
     .action(async (id, { yes, wait }) => {
-      if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
-        throw new UsageFailure(`there is no terminal to confirm on: axport integration delete ${id} --yes`)
+      if (!yes) requireTerminal(`axport integration delete ${id}`)
       await changeAndWait(
         wait,
         async sql => {
-          if (!yes) await confirm(sql, id)
+          if (!yes) await confirmDeletion(sql, id)
           return await deleteIntegration(sql, id)
         },
         name => print(`deleted ${escaped(name)} (${id})\n`),
       )
     })
 
-async function confirm(sql: Sql, id: string): Promise<void> {
+async function confirmDeletion(sql: Sql, id: string): Promise<void> {
   const name = escaped(await nameOf(sql, id))
-  process.stderr.write(`${name} is deleted for good with its secrets and tokens.\nType its client id again: `)
-  // Not prompt(), which would stop an embedded database that other commands use through this process.
-  const { value: typed } = await console[Symbol.asyncIterator]().next()
-  if (typed?.trim() !== id) throw new Failure('that is another client id: nothing was deleted')
+  await confirm(
+    `${name} is deleted for good with its secrets and tokens.\nType its client id again: `,
+    id,
+    'that is another client id: nothing was deleted',
+  )
 }

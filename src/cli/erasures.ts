@@ -1,0 +1,31 @@
+import { listTombstones } from '../erasure/tombstones.ts'
+import { exactNumber } from '../integrations/exact-ids.ts'
+import { newCommand } from './arguments.ts'
+import { print, printJson, printTable } from './output.ts'
+import { withDatabase } from './with-database.ts'
+
+/** axport erasures */
+export const erasuresCommand = () =>
+  newCommand(
+    'erasures',
+    'List the tombstones: the ids of erased people, whom imports leave out.',
+    `A tombstone has the bare id, when and by which role of the database the person was erased, and how
+many assessments are known as those of the person. axport erase ID --remove-tombstone removes one.
+
+Example: axport erasures --json`,
+  )
+    .option('--json', 'print a JSON array')
+    .action(async ({ json }) => {
+      const tombstones = await withDatabase(({ sql }) => listTombstones(sql))
+      if (json) return await printJson(tombstones.map(one => ({ ...one, user_id: exactNumber(one.user_id) })))
+      if (tombstones.length === 0) return await print('Nobody was erased.\n')
+      await printTable(
+        ['user id', 'erased at', 'role', 'assessments'],
+        tombstones.map(({ user_id, erased_at, role, assessments }) => [
+          user_id,
+          erased_at,
+          role,
+          String(assessments),
+        ]),
+      )
+    })
