@@ -1,6 +1,6 @@
 import { describeSettings } from '../config.ts'
 import { newCommand } from './arguments.ts'
-import { describeDisclosureSetting } from './disclosures.ts'
+import { describeDisclosureSetting } from './disclosing.ts'
 import { printJson, printTable } from './output.ts'
 
 /** axport config */

@@ -18,7 +18,7 @@ import { withDatabase } from './with-database.ts'
 export const eraseCommand = () =>
   newCommand(
     'erase',
-    'Remove a person for good, and keep the person out of later imports.',
+    'Remove a person for good, and keep the person out.',
     `Assessments of which the person is the educator are removed. In those that the person proctored, the
 name becomes "Erased person". The bare id stays as a tombstone, so that imports, feeds and restores
 leave the person out; axport erasures lists the tombstones. The command names the integrations that

@@ -8,9 +8,10 @@ import { withDatabase } from './with-database.ts'
 export const erasuresCommand = () =>
   newCommand(
     'erasures',
-    'List the tombstones: the ids of erased people, whom imports leave out.',
-    `A tombstone has the bare id, when and by which role of the database the person was erased, and how
-many assessments are known as those of the person. axport erase ID --remove-tombstone removes one.
+    'List the erased people, whom imports leave out.',
+    `Of each person there is a tombstone: the bare id, when and by which role of the database the person
+was erased, and how many assessments are known as those of the person.
+axport erase ID --remove-tombstone lets later imports bring the person back.
 
 Example: axport erasures --json`,
   )

@@ -5,7 +5,7 @@ import { migrate } from '../postgres/schema/migrate.ts'
 import { compatibleWith, MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
 import { newCommand } from './arguments.ts'
-import { disclosuresOption, keepOption, switchDisclosing } from './disclosures.ts'
+import { confirmRetention, disclosuresOption, keepOption, switchDisclosing } from './disclosing.ts'
 import { print, printJson } from './output.ts'
 import { configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
@@ -35,17 +35,19 @@ Example: axport migrate --time-zone America/New_York`,
     .option('--time-zone <zone>', "the platform's time zone: Europe/Berlin (a new database has UTC)")
     .addOption(disclosuresOption())
     .addOption(keepOption())
+    .option('--yes', 'do not ask before a shorter --disclosures-keep deletes records')
     .addOption(waitOption())
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
     .option('--grant-backup <role>', 'give this role the privileges that axport backup needs, and no others')
     .option('--json', 'print a JSON object at the end')
-    .action(async ({ timeZone, disclosures, disclosuresKeep, wait, json, ...roles }) => {
+    .action(async ({ timeZone, disclosures, disclosuresKeep, yes, wait, json, ...roles }) => {
       const grants = grantsOf(roles)
       // A wrong setting must be found before the change.
       const servers = disclosures === 'on' ? configuredStandbys() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       await withAnySchema(async ({ sql }) => {
+        if (disclosuresKeep !== undefined && !yes) await confirmRetention(sql, disclosuresKeep)
         const onBlocked = (blockers: string, pauseMs: number) =>
           void process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
         const applied = await migrate(sql, MIGRATIONS, { onBlocked })

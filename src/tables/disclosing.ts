@@ -4,7 +4,7 @@ import { disclosureState as state } from '../../db/schema.ts'
 import { Failure } from '../errors.ts'
 import { LOCKS } from '../postgres/schema/locks.ts'
 import { compatibleWith, MIGRATIONS, schemaNumber } from '../postgres/schema/migrations.ts'
-import { type Runner, statement } from '../postgres/statement.ts'
+import { iso, onlyRow, type Runner, statement } from '../postgres/statement.ts'
 
 /** Whether disclosures are recorded before an answer is sent, and for how long they are kept. */
 export interface Disclosing {
@@ -60,6 +60,19 @@ export async function writeDisclosing(
   await sql`
     update schema_migrations set compatible_with = ${row.isOn ? RECORDING : SERVING} where name = ${NAME}`
   return { ...row, changed: before.isOn !== row.isOn || before.kept !== row.kept }
+}
+
+/** What another retention lets a purge delete that the present one keeps. Nothing in a database without disclosures. */
+export async function forgotten(sql: Sql, kept: string): Promise<{ answers: number; oldest: string | null }> {
+  const [table] = await sql`select from pg_class where oid = to_regclass('disclosures')`
+  if (!table) return { answers: 0, oldest: null }
+  return onlyRow(
+    await sql<{ answers: number; oldest: string | null }[]>`
+      select count(*)::integer as answers, ${iso(sql, sql`min(at)`)} as oldest
+      from disclosures
+      where at < now() - ${kept}::text::interval
+        and at >= coalesce((select now() - kept from disclosure_state), '-infinity')`,
+  )
 }
 
 /** The migration of disclosures, and the oldest schemas whose executables can record them, or can serve at all. */

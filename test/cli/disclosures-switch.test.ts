@@ -6,6 +6,7 @@ import { detailOf } from '../support/doctor.ts'
 import { axport, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { succeed } from '../support/operator.ts'
 import { useServedWorld } from '../support/served.ts'
+import { onTerminal } from '../support/terminal.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -59,6 +60,31 @@ test('a program that cannot record disclosures refuses the database while record
   await expect(older()).rejects.toThrow('0008_disclosures, unknown to this axport: run a newer axport')
   await migrate('--disclosures', 'off')
   expect((await older()).missing).toEqual([])
+})
+
+test('a shorter time asks with the number of answers that it deletes, and needs --yes without a terminal', async () => {
+  await migrate('--disclosures-keep', '400d')
+  const answer = (days: number) => world.sql`
+    insert into disclosures (key, at, history_id, request_id, assessment_ids, user_ids)
+    select gen_random_uuid(), now() - make_interval(days => ${days}), max(id), 'r', '{1}', '{1}' from integration_history`
+  for (const days of [39, 41, 100]) await answer(days)
+  const kept = () => detailOf(url(), 'disclosures')
+  const args = ['migrate', '--time-zone', 'America/Chicago', '--disclosures-keep', '40d']
+  const what = expect.stringMatching(
+    /^--disclosures-keep 40d lets the services delete 2 recorded answers, the oldest of 20\S+Z, within a minute/,
+  )
+  const refused = errorLine(await axport(args, { env: world.env }), 2)
+  expect(refused).toEqual(what)
+  expect(refused).toEndWith('no terminal to confirm on: axport migrate --disclosures-keep 40d --yes')
+  const wrong = await onTerminal(args, world.env, 'Type 40d again: ', 'yes')
+  expect(wrong).toEqual({ code: 1, shown: what })
+  expect([await kept(), await detailOf(url(), 'time zone')]).toEqual(['off, kept for 400 days', 'UTC'])
+  // A longer time deletes nothing, and neither does one that is longer than what is recorded.
+  await migrate('--disclosures-keep', '500d')
+  await migrate('--disclosures-keep', '101d')
+  expect(await onTerminal(args, world.env, 'Type 40d again: ', '40d')).toMatchObject({ code: 0 })
+  await migrate('--disclosures-keep', '30d', '--yes')
+  expect(await kept()).toBe('off, kept for 30 days')
 })
 
 test.each([
