@@ -288,6 +288,8 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
       ...shown,
     })
     expect(await integration('show', id)).toContain(`client id      ${id}\npurpose        Audit\nstate `)
+    for (const form of [[], ['--json']])
+      expect(await integration('describe', id, ...form)).toBe(await integration('show', id, ...form))
     const lines = (await integration('history', id)).split('\n')
     expect(lines.slice(1)).toEqual([
       expect.stringMatching(

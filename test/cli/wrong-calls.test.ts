@@ -69,7 +69,6 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['integration', 'create', 'two\nlines'], `the name ${A_LINE}`],
   [['integration', 'create', 'n', '--purpose', ' '], `the purpose ${A_LINE}`],
   [['integration', 'create', 'n', '--contact', 'a\x1bb'], `the contact ${A_LINE}`],
-  [['integration', 'describe', 'id'], 'say what to change: --name, --purpose or --contact'],
   [['integration', 'describe', 'id', '--name', ''], `the name ${A_LINE}`],
   [
     ['integration', 'delete', 'id'],

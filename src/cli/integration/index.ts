@@ -9,7 +9,7 @@ import { fieldLines, print, printJson } from '../output.ts'
 import { changeAndWait, waitOption } from '../standbys.ts'
 import { withDatabase } from '../with-database.ts'
 import { deleteCommand, printCredentials, rotateCommand, stateCommand } from './access.ts'
-import { historyCommand, listCommand, showCommand } from './reports.ts'
+import { historyCommand, listCommand, showCommand, showIntegration } from './reports.ts'
 
 /** axport integration … */
 export const integrationCommand = () =>
@@ -55,7 +55,8 @@ const describeCommand = () =>
   newCommand(
     'describe',
     'Change the name, the purpose or the contact of an integration.',
-    `The old values stay in axport integration history, and in the disclosures recorded until now.
+    `Without such an option the command changes nothing, and prints what axport integration show prints.
+The old values stay in axport integration history, and in the disclosures recorded until now.
 
 Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recertification"`,
   )
@@ -70,8 +71,7 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
       // commander gives `false` for --no-purpose and --no-contact.
       const [why, whom] = [purpose, contact].map(text => (text === false ? null : text))
       const changes = given({ name, purpose: why, contact: whom })
-      if (Object.keys(changes).length === 0)
-        throw new UsageFailure('say what to change: --name, --purpose or --contact')
+      if (Object.keys(changes).length === 0) return await showIntegration(id, json)
       const now = await withDatabase(({ sql }) => describeIntegration(sql, id, changes))
       if (json) return await printJson({ client_id: id, ...now })
       await print(fieldLines(Object.entries(now).map(([label, text]) => [label, text ?? 'none'])))

@@ -36,10 +36,13 @@ export const showCommand = () =>
   )
     .argument('<id>', 'its client id')
     .option('--json', 'print a JSON object')
-    .action(async (id, { json }) => {
-      const report = await withDatabase(({ sql }) => reportIntegration(sql, id))
-      await (json ? printJson(report) : print(fieldLines(fieldsOf(report))))
-    })
+    .action((id, { json }) => showIntegration(id, json))
+
+/** Prints all about an integration. */
+export async function showIntegration(id: string, asJson: true | undefined): Promise<void> {
+  const report = await withDatabase(({ sql }) => reportIntegration(sql, id))
+  await (asJson ? printJson(report) : print(fieldLines(fieldsOf(report))))
+}
 
 function fieldsOf(report: IntegrationReport): [label: string, texts: string | string[]][] {
   const { purpose, contact, disabled_at, secrets, organizations, products, obstacles } = report
