@@ -46,8 +46,9 @@ ${sections.join('\n')}`
 
 function settingsPage(): string {
   const lines = Object.entries(SETTINGS).map(([name, setting]) => {
+    const names = 'preferred' in setting ? `**\`${setting.preferred}\`** or **\`${name}\`**` : `**\`${name}\`**`
     const fallback = 'fallback' in setting ? `default \`${setting.fallback}\`` : 'no default'
-    return `- **\`${name}\`**, ${fallback}.\n  ${setting.meaning}\n`
+    return `- ${names}, ${fallback}.\n  ${setting.meaning}\n`
   })
   return `# Settings
 
@@ -56,6 +57,21 @@ function settingsPage(): string {
 Settings come from the environment only; a \`.env\` file is not read. \`axport config\` prints the value of each one and
 where it comes from; secrets are masked. [database.md](database.md) has the parts of \`DATABASE_URL\`,
 [limits.md](limits.md) what happens at each limit.
+
+- **To check them:** \`axport config\` and \`axport doctor\` fail if a setting is invalid. \`axport serve --check\` also
+  connects as \`serve\` does, and serves nothing: run it before a restart.
+- **The settings of a unit** are not those of your shell. \`--env-file\` of \`config\` and \`doctor\` reads a file of
+  systemd's \`EnvironmentFile\`, and nothing else. Of a service that runs, it reads the environment itself:
+
+  \`\`\`
+  axport doctor --env-file /proc/$(systemctl show --property MainPID --value axport)/environ
+  \`\`\`
+
+- **\`AXPORT_HOST\`, \`AXPORT_PORT\` and \`AXPORT_DOCS\`** win over \`HOST\`, \`PORT\` and \`DOCS\`, which other programs set,
+  too: tcsh exports \`HOST\`.
+- **\`PGHOST\`, \`PGPASSWORD\` and other variables of libpq** are ignored, with a warning.
+
+## All settings
 
 ${lines.join('')}`
 }

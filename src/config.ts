@@ -7,6 +7,8 @@ import { filePath, isPath, maskedUrl, oneOf, seconds, wholeNumber } from './sett
 interface Setting<Value> {
   /** The default, as text. Without a default the value may be undefined. */
   fallback?: string
+  /** A variable that wins over the one of the setting's name, which other programs set, too: tcsh exports HOST. */
+  preferred?: string
   /** One line for the person who sets it. */
   meaning: string
   /** The text to show, for a value that has a secret, or may have one by mistake. */
@@ -56,10 +58,12 @@ export const SETTINGS = {
   },
   HOST: {
     fallback: '127.0.0.1',
+    preferred: 'AXPORT_HOST',
     meaning: 'The address to listen on; 0.0.0.0 for every address of the machine.',
   },
   PORT: {
     fallback: '3000',
+    preferred: 'AXPORT_PORT',
     meaning: 'The port to listen on; 0 for any free one.',
     read: wholeNumber(0, 65535),
   },
@@ -137,6 +141,7 @@ export const SETTINGS = {
   },
   DOCS: {
     fallback: 'on',
+    preferred: 'AXPORT_DOCS',
     meaning: 'The page /docs: on, off, or try, with forms that send requests. /openapi.json is always there.',
     read: oneOf('on', 'try', 'off'),
   },
@@ -156,12 +161,30 @@ export const SETTINGS = {
   },
 } satisfies Record<string, Setting<unknown>>
 
-/** Removes variables of libpq (PGHOST, …), which postgres.js would use: DATABASE_URL alone names the database. */
-export function dropForeignSettings(environment: Environment = Bun.env): void {
-  for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
+/**
+ * Removes variables of libpq (PGHOST, …), which postgres.js would use: DATABASE_URL alone names the database.
+ * @returns those that somebody may have set for axport
+ */
+export function dropForeignSettings(environment: Environment = Bun.env): string[] {
+  const foreign = Object.keys(environment).filter(name => /^PG[A-Z]/.test(name))
+  for (const name of foreign) delete environment[name]
+  return foreign
+    .filter(name => /^PG(HOST|PORT|USER|PASS|DATABASE|SERVICE|SSL|OPTIONS|TARGET)/.test(name))
+    .sort()
 }
 
-type SettingName = keyof typeof SETTINGS
+/** Replaces the settings of the environment by those of another one. */
+export function replaceSettings(given: Environment, environment: Environment = Bun.env): void {
+  const definitions: [string, Setting<unknown>][] = Object.entries(SETTINGS)
+  const names = definitions.flatMap(([name, { preferred }]) => [name, preferred ?? []].flat())
+  const foreign = Object.keys(given).filter(name => name.startsWith('PG'))
+  for (const name of [...names, ...foreign]) {
+    if (given[name] === undefined) delete environment[name]
+    else environment[name] = given[name]
+  }
+}
+
+export type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = (typeof SETTINGS)[Name] extends { read(text: string): infer Value }
   ? Value
   : string
@@ -175,12 +198,22 @@ export function setting<Name extends SettingName>(
   environment: Environment = Bun.env,
 ): Value<Name> | ((typeof SETTINGS)[Name] extends { fallback: string } ? never : undefined) {
   const definition: Setting<unknown> = SETTINGS[name]
-  const given = environment[name]?.trim() || definition.fallback
+  const { variable, given = definition.fallback } = givenFor(name, environment)
   try {
     return (given === undefined || !definition.read ? given : definition.read(given)) as Value<Name>
   } catch (error) {
-    throw new Failure(`${name} ${(error as Error).message}`)
+    throw new Failure(`${variable} ${(error as Error).message}`)
   }
+}
+
+/** The variable that decides a setting, and its text; undefined if it is not set. */
+function givenFor(name: SettingName, environment: Environment): { variable: string; given?: string } {
+  const { preferred }: Setting<unknown> = SETTINGS[name]
+  for (const variable of [preferred, name]) {
+    const given = variable && environment[variable]?.trim()
+    if (given) return { variable, given }
+  }
+  return { variable: name }
 }
 
 /** The value of a variable that programs share, as HTTPS_PROXY; its name in lower case goes first, as for curl. */
@@ -190,7 +223,7 @@ export function sharedVariable(name: string, environment: Environment = Bun.env)
 
 /** Gives a setting another default in this process. */
 export function preset(name: SettingName, value: string): void {
-  if (!Bun.env[name]?.trim()) Bun.env[name] = value
+  if (givenFor(name, Bun.env).given === undefined) Bun.env[name] = value
 }
 
 /** DATABASE_URL, or what DATABASE_URL_FILE holds. @throws Failure if neither or both are set, or the file is wrong */
@@ -219,9 +252,9 @@ export type DescribedSetting = ReturnType<typeof describeSettings>[number]
 
 /** Every setting with its value. An invalid value is reported, and does not throw. */
 export function describeSettings(environment: Environment = Bun.env) {
-  return Object.entries(SETTINGS).map(([name, definition]: [string, Setting<unknown>]) => {
-    const { fallback, meaning, mask, read } = definition
-    const given = environment[name]?.trim() || undefined
+  return (Object.keys(SETTINGS) as SettingName[]).map(name => {
+    const { fallback, meaning, mask, read }: Setting<unknown> = SETTINGS[name]
+    const { variable, given } = givenFor(name, environment)
     const value = given ?? fallback
     let problem: string | undefined
     try {
@@ -229,8 +262,10 @@ export function describeSettings(environment: Environment = Bun.env) {
     } catch (error) {
       problem = (error as Error).message
     }
-    const source = given !== undefined ? 'environment' : value !== undefined ? 'default' : 'not set'
+    const origin = variable === name ? 'environment' : variable
+    const source = given !== undefined ? origin : value !== undefined ? 'default' : 'not set'
     const shown = value === undefined ? null : (mask?.(value) ?? value)
-    return { name, value: shown, source, default: fallback ?? null, meaning, ...(problem && { problem }) }
+    const shared = { name: name as string, value: shown, source, default: fallback ?? null, meaning }
+    return { ...shared, ...(problem && { problem }) }
   })
 }

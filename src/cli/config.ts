@@ -1,27 +1,34 @@
 import { describeSettings } from '../config.ts'
+import { Failure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { describeDisclosureSetting } from './disclosing.ts'
+import { envFileOption } from './env-file.ts'
 import { printJson, printTable } from './output.ts'
+import { settingProblems } from './setting-problems.ts'
 
 /** axport config */
 export const configCommand = () =>
   newCommand(
     'config',
     'Print every setting with value, source, default and meaning. Secrets are masked.',
-    `Settings come from the environment only. If DATABASE_URL is set, the last line says whether the
-database records disclosures.
+    `Settings come from the environment, or from the file of --env-file. If DATABASE_URL is set, the last
+line says whether the database records disclosures. Exit code 1 if a setting is invalid.
 
-Example: PORT=8080 axport config`,
+Example: axport config --env-file /etc/axport/axport.env`,
   )
+    .addOption(envFileOption())
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
       const settings = [...describeSettings(), ...(await describeDisclosureSetting())]
-      if (json) return await printJson(settings)
-      await printTable(
-        ['setting', 'value', 'from', 'default', 'meaning'],
-        settings.map(({ name, problem, value, source, default: fallback, meaning }) => {
-          const shown = problem ? `(${problem})` : (value ?? '(not set)')
-          return [name, shown, source, fallback ?? '-', meaning]
-        }),
-      )
+      if (json) await printJson(settings)
+      else
+        await printTable(
+          ['setting', 'value', 'from', 'default', 'meaning'],
+          settings.map(({ name, problem, value, source, default: fallback, meaning }) => {
+            const shown = problem ? `(${problem})` : (value ?? '(not set)')
+            return [name, shown, source, fallback ?? '-', meaning]
+          }),
+        )
+      const problems = settingProblems()
+      if (problems.length > 0) throw new Failure(problems.join('; '))
     })

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { databaseUrl, describeSettings, setting } from '../config.ts'
+import { databaseUrl, setting } from '../config.ts'
 import { checkConnections, checkStatementTimeout } from '../doctor/connection-checks.ts'
 import { checkEncryption } from '../doctor/encryption-check.ts'
 import { type Check, type Finding, failed, ok, runChecks, wrong } from '../doctor/finding.ts'
@@ -20,8 +20,10 @@ import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
+import { envFileOption } from './env-file.ts'
 import { counted, printJson, printTable } from './output.ts'
-import { readLimits, readTls } from './service.ts'
+import { readLimits } from './service.ts'
+import { settingProblems } from './setting-problems.ts'
 import { configuredStandbys } from './standbys.ts'
 
 /** axport doctor */
@@ -31,6 +33,7 @@ export const doctorCommand = () =>
     'Check settings, database, schema, data and integrations. Exit code 1 if a check fails.',
     'Example: axport doctor --full',
   )
+    .addOption(envFileOption())
     .option('--full', 'compare every record with its source, not a sample of 1,000')
     .option('--workers <n>', 'check that Postgres has connections for so many workers', readWorkers, 1)
     .option('--json', 'print a JSON array')
@@ -99,17 +102,8 @@ const checksOfData = (sql: Sql, full: boolean): Check[] => [
   ['integrations', () => checkIntegrations(sql)],
 ]
 
-/** Each setting, and then those that `serve` combines. */
 function checkSettings(): Finding {
-  const problems = describeSettings().flatMap(({ name, problem }) => (problem ? [`${name} ${problem}`] : []))
-  const combined = problems.length === 0 ? [readLimits, readTls, configuredStandbys] : []
-  for (const read of [databaseUrl, ...combined]) {
-    try {
-      read()
-    } catch (error) {
-      problems.push((error as Error).message)
-    }
-  }
+  const problems = settingProblems(databaseUrl)
   return problems.length === 0 ? ok('settings', 'readable') : wrong('settings', problems.join('; '))
 }
 

@@ -1,5 +1,5 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
-import { dropForeignSettings } from '../config.ts'
+import { dropForeignSettings, replaceSettings } from '../config.ts'
 import { describeError, IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { backupCommand } from './backup.ts'
@@ -8,6 +8,7 @@ import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
 import { disclosuresCommand } from './disclosures.ts'
 import { doctorCommand } from './doctor.ts'
+import { readEnvFile } from './env-file.ts'
 import { eraseCommand } from './erase.ts'
 import { erasuresCommand } from './erasures.ts'
 import { healthCommand } from './health.ts'
@@ -23,7 +24,6 @@ import { VERSION, versionCommand } from './version.ts'
 
 /** Runs one command, and returns its exit code (see errors.ts). An error is one line on standard error. */
 export async function run(args: string[]): Promise<number> {
-  dropForeignSettings()
   try {
     await program().parseAsync(args, { from: 'user' })
     return 0
@@ -62,10 +62,23 @@ function program(): CommandUnknownOpts {
     .addCommand(configCommand())
     .addCommand(completionCommand())
     .addCommand(versionCommand())
+    .hook('preAction', (_, command) => takeSettings(command))
   program
     .addCommand(helpCommand(program), { hidden: true })
     .addCommand(completeCommand(program), { hidden: true })
   return configure(program, 'axport')
+}
+
+const WITHOUT_DATABASE = ['demo', 'pull', 'sample', 'completion', 'version', 'help', '__complete']
+
+/** Takes the settings of --env-file, and variables that would be settings of another program out of the environment. */
+function takeSettings(command: CommandUnknownOpts): void {
+  const { envFile } = command.opts() as { envFile?: string }
+  if (envFile !== undefined) replaceSettings(readEnvFile(envFile))
+  const ignored = dropForeignSettings()
+  if (ignored.length === 0 || WITHOUT_DATABASE.includes(command.name())) return
+  const names = `${ignored.join(', ')} ${ignored.length === 1 ? 'is' : 'are'} ignored`
+  process.stderr.write(`axport: ${names}: DATABASE_URL alone names the database\n`)
 }
 
 /** axport help [COMMAND]: what --help of that command prints. */

@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts'
 export interface Address {
   host: string
   port: number
-  /** Before HOST and PORT in the names of the two settings, for messages. */
+  /** Before HOST and PORT in the names of the two settings, for messages. By default AXPORT_: these win. */
   prefix?: string
   /** Other processes of the same user listen there too, and the system distributes the connections. */
   isShared?: boolean
@@ -33,17 +33,16 @@ export function urlOf({ host, port }: Address, isEncrypted = false): string {
 }
 
 /** The one-line error for an address that cannot be listened on; an unknown error comes back as it is. */
-export function listenFailure(error: unknown, { host, port, prefix = '' }: Address): unknown {
+export function listenFailure(error: unknown, { host, port, prefix = 'AXPORT_' }: Address): unknown {
   const { code = '' } = error as { code?: string }
-  // Bun reports a host name that cannot be resolved as a port in use, too.
-  if (code === 'EADDRINUSE' && canListenOn(host))
-    return new Failure(`port ${port} on ${host} is in use: stop its listener, or set another ${prefix}PORT`)
   if (code === 'EACCES')
     return new Failure(`port ${port} on ${host} is not permitted: set ${prefix}PORT to one above 1023`)
-  // Where libnss-mdns also looks names up in the local network, an unknown host is EINVAL. Bun reports the last error of
-  // the look-up, which is EINPROGRESS if a name server was slow.
-  if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL', 'EINPROGRESS'].includes(code))
+  if (/^(EMFILE|ENFILE|ENOMEM)$/.test(code)) return error
+  // For a host name that cannot be resolved, Bun reports whatever error the process had last: the code says nothing.
+  if (!canListenOn(host))
     return new Failure(`${host} is not an address of this machine: set ${prefix}HOST to one, or to 0.0.0.0`)
+  if (code === 'EADDRINUSE')
+    return new Failure(`port ${port} on ${host} is in use: stop its listener, or set another ${prefix}PORT`)
   return error
 }
 

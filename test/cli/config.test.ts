@@ -1,25 +1,27 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseEnvFile } from '../../src/cli/env-file.ts'
 import { type DescribedSetting, describeSettings, SETTINGS } from '../../src/config.ts'
-import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 
 afterAll(cleanUp)
 
 const NAMES = Object.keys(SETTINGS)
 const SECRET = 'S3cret'
 
-/** The output of `axport config --json` in this environment. The command must succeed. */
-async function config(env: Record<string, string> = {}): Promise<DescribedSetting[]> {
+/** The output of `axport config --json` in this environment. The command must succeed, or fail with this error. */
+async function config(env: Record<string, string> = {}, error?: string): Promise<DescribedSetting[]> {
   const { code, stdout, stderr } = await axport(['config', '--json'], { env })
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect({ code, stderr }).toEqual(
+    error === undefined ? { code: 0, stderr: '' } : { code: 1, stderr: `axport: ${error}\n` },
+  )
   return JSON.parse(stdout) as DescribedSetting[]
 }
 
 /** The columns of each line of `axport config`. */
 async function table(env: Record<string, string> = {}): Promise<string[][]> {
-  const { code, stdout, stderr } = await axport(['config'], { env })
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const { stdout } = await axport(['config'], { env })
   return stdout
     .trimEnd()
     .split('\n')
@@ -65,9 +67,12 @@ describe('axport config', () => {
     expect(settings.has('OTHER')).toBe(false)
   })
 
-  test('reports invalid values in place of the values, and succeeds', async () => {
+  test('reports invalid values in place of the values, and fails', async () => {
     const env = { DATABASE_POOL_SIZE: '0', PORT: '65536', LOG_LEVEL: 'INFO' }
-    const problems = (await config(env)).filter(setting => setting.problem !== undefined)
+    const error =
+      'DATABASE_POOL_SIZE must be a whole number from 1 to 1000; PORT must be a whole number from 0 to 65535; ' +
+      'LOG_LEVEL must be one of debug, info, warn, error, silent'
+    const problems = (await config(env, error)).filter(setting => setting.problem !== undefined)
     expect(problems.map(({ name, value, source, problem }) => [name, value, source, problem])).toEqual([
       ['DATABASE_POOL_SIZE', '0', 'environment', 'must be a whole number from 1 to 1000'],
       ['PORT', '65536', 'environment', 'must be a whole number from 0 to 65535'],
@@ -80,13 +85,58 @@ describe('axport config', () => {
     }
   })
 
-  test('needs no database and opens no file', async () => {
-    const file = join(emptyFolder(), 'url')
-    writeFileSync(file, `postgres://u:${SECRET}@h/d`)
-    for (const value of [file, join(file, 'is-no-folder')]) {
-      const settings = await config({ DATABASE_URL_FILE: value, DATABASE_URL: 'postgres://127.0.0.1:1/x' })
-      expect(settings.slice(0, 2).map(setting => setting.value)).toEqual(['postgres://127.0.0.1:1/x', value])
-    }
+  test('needs no database, and fails if settings contradict each other or name no file', async () => {
+    const missing = join(emptyFolder(), 'url')
+    const url = 'postgres://127.0.0.1:1/x'
+    const both = 'DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them'
+    const settings = await config({ DATABASE_URL_FILE: missing, DATABASE_URL: url }, both)
+    expect(settings.slice(0, 2).map(setting => setting.value)).toEqual([url, missing])
+    const unread = `DATABASE_URL_FILE names ${missing}, which cannot be read (ENOENT)`
+    await config({ DATABASE_URL_FILE: missing }, unread)
+    expect((await config({ DATABASE_URL: url })).at(-1)?.name).toBe('disclosures')
+  })
+
+  test('shows AXPORT_HOST, AXPORT_PORT and AXPORT_DOCS in place of HOST, PORT and DOCS', async () => {
+    const env = { HOST: 'somewhere', AXPORT_HOST: '::1', PORT: 'x', AXPORT_PORT: '8080', AXPORT_DOCS: ' ' }
+    const shown = new Map((await config(env)).map(({ name, value, source }) => [name, [value, source]]))
+    expect(shown.get('HOST')).toEqual(['::1', 'AXPORT_HOST'])
+    expect(shown.get('PORT')).toEqual(['8080', 'AXPORT_PORT'])
+    expect(shown.get('DOCS')).toEqual(['on', 'default'])
+    const problem = 'AXPORT_PORT must be a whole number from 0 to 65535'
+    await config({ ...env, AXPORT_PORT: 'eighty' }, problem)
+  })
+
+  test('shows the settings of --env-file and none of the environment, as doctor does', async () => {
+    const file = join(emptyFolder(), 'axport.env')
+    writeFileSync(file, 'PORT=8080\nLOG_LEVEL=loud\nPGHOST=elsewhere\n')
+    const args = ['--json', '--env-file', file]
+    const { code, stdout, stderr } = await axport(['config', ...args], { env: { HOST: '::1' } })
+    const shown = new Map((JSON.parse(stdout) as DescribedSetting[]).map(({ name, value }) => [name, value]))
+    expect([shown.get('PORT'), shown.get('HOST')]).toEqual(['8080', '127.0.0.1'])
+    const ignored = 'axport: PGHOST is ignored: DATABASE_URL alone names the database'
+    const problem = 'LOG_LEVEL must be one of debug, info, warn, error, silent'
+    expect([code, stderr]).toEqual([1, `${ignored}\naxport: ${problem}\n`])
+    const examined = await axport(['doctor', ...args], { env: { LOG_LEVEL: 'info' } })
+    expect([examined.code, JSON.parse(examined.stdout)]).toEqual([
+      1,
+      [{ check: 'settings', status: 'wrong', detail: problem }],
+    ])
+    const without = await axport(['config', '--env-file', `${file}s`])
+    expect(errorLine(without, 1)).toBe(`--env-file names ${file}s, which cannot be read (ENOENT)`)
+  })
+
+  // Compared with what systemd 252 reads.
+  test('reads a file of systemd, with its comments, quotes, escapes and continued lines', () => {
+    const text = [
+      '# a comment\n; another\n\nPORT=80  \nA="x y" \nB=\'q"\\n\'\nC=a\\ b\\\ncont',
+      'D="two\nlines \\"q\\" \\x \\$"\nno assignment\n E = spaced # no comment\r\nexport F=1\nG="a"\'b\'c',
+      'K="a" b\nM=a"b"c\nN=it\'s\nH=\nPORT=81',
+    ].join('\n')
+    expect(parseEnvFile(text)).toEqual({
+      ...{ PORT: '81', A: 'x y', B: 'q"\\n', C: 'a bcont', D: 'two\nlines "q" \\x $' },
+      ...{ E: 'spaced # no comment', G: 'abc', K: 'ab', M: 'a"b"c', N: "it's", H: '' },
+    })
+    expect(parseEnvFile('A=1\0B=x=y\nz\0C=\0')).toEqual({ A: '1', B: 'x=y\nz', C: '' })
   })
 })
 

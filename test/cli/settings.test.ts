@@ -192,7 +192,7 @@ describe('a setting', () => {
   test.each(['192.0.2.1', 'host.invalid', 'a b'])(
     'HOST that is not an address of this machine is reported: %s',
     async HOST => {
-      const message = /is not an address of this machine: set HOST/
+      const message = /is not an address of this machine: set AXPORT_HOST/
       expect(await errorWith({ DATABASE_URL: database.url, HOST })).toMatch(message)
     },
   )

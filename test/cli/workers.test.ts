@@ -79,7 +79,7 @@ describe('serve --workers', () => {
       const { port } = new URL(running.url)
       const late = await axport(['serve', ...second], { env: { ...world.env, HOST, PORT: port } })
       expect(errorLine(late, 1)).toBe(
-        `port ${port} on ${HOST} is in use: stop its listener, or set another PORT`,
+        `port ${port} on ${HOST} is in use: stop its listener, or set another AXPORT_PORT`,
       )
       await running.end()
     }

@@ -83,13 +83,24 @@ describe('DATABASE_URL', () => {
 
   test('alone determines the connection: environment variables of libpq are not read', async () => {
     const env = { DATABASE_URL: await anyDatabase(), PGHOST: 'db.invalid', PGSSL: 'require', PGOPTIONS: 'x' }
-    const { code } = await axport(['migrate'], { env: { ...env, PGTARGETSESSIONATTRS: 'standby' } })
-    expect(code).toBe(0)
+    const more = { PGTARGETSESSIONATTRS: 'standby', PGDATA: '/x' }
+    expect(await axport(['migrate'], { env: { ...env, ...more } })).toMatchObject({
+      code: 0,
+      stderr:
+        'axport: PGHOST, PGOPTIONS, PGSSL, PGTARGETSESSIONATTRS are ignored: DATABASE_URL alone names the database\n',
+    })
+    const { stderr } = await axport(['sample', '1'], { env })
+    expect(stderr).toBe('')
     const without = env.DATABASE_URL.replace(/:[^:@/]+@/, '@')
     const refused = await axport(['migrate'], {
       env: { DATABASE_URL: without, PGPASSWORD: new URL(env.DATABASE_URL).password },
     })
-    expect(errorLine(refused, 1)).toMatch(/refuses the user or password/)
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^axport: PGPASSWORD is ignored: .*\naxport: .*refuses the user or password.*\n$/,
+      ),
+    })
   })
 })
 

@@ -1,0 +1,23 @@
+import { SETTINGS, type SettingName, setting, urlOf } from '../config.ts'
+import { readLimits, readTls } from './service.ts'
+import { configuredStandbys } from './standbys.ts'
+
+/**
+ * What `serve` refuses in the settings: values that cannot be read, and then settings that contradict each other.
+ * @param readUrl reads DATABASE_URL, which may be missing unless this throws
+ */
+export function settingProblems(readUrl: () => unknown = () => urlOf('DATABASE_URL')): string[] {
+  const names = Object.keys(SETTINGS) as SettingName[]
+  const invalid = names.flatMap(name => problemOf(() => setting(name)))
+  if (invalid.length > 0) return invalid
+  return [readUrl, readLimits, readTls, configuredStandbys].flatMap(problemOf)
+}
+
+function problemOf(read: () => unknown): string[] {
+  try {
+    read()
+    return []
+  } catch (error) {
+    return [(error as Error).message]
+  }
+}
