@@ -1,0 +1,57 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { axport, emptyFolder, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { succeed } from '../support/operator.ts'
+import { useRoles } from '../support/roles.ts'
+import { useServedWorld } from '../support/served.ts'
+
+setDefaultTimeout(TEST_TIMEOUT_MS)
+
+const world = useServedWorld()
+const newRole = useRoles()
+
+/** `serve --check` with these settings besides the port of a running service. */
+const check = (env: Record<string, string>) => axport(['serve', '--check'], { env: { ...world.env, ...env } })
+
+test('serve --check says that serve can start, beside a service on the same port, and with a role that can serve', async () => {
+  const running = await world.serve([], { ADMIN_PORT: '0' })
+  const ports = { PORT: new URL(running.url).port, ADMIN_PORT: new URL(running.admin).port }
+  const role = await newRole()
+  await succeed(world.env.DATABASE_URL as string, 'migrate', '--grant', role.name)
+  for (const DATABASE_URL of [world.env.DATABASE_URL as string, role.url(world.env.DATABASE_URL as string)])
+    expect(await check({ ...ports, DATABASE_URL })).toEqual({
+      code: 0,
+      stdout: 'serve can start: settings, database (postgres), schema and privileges are as it needs them\n',
+      stderr: '',
+    })
+  await running.end()
+})
+
+test('serve --check names what serve would refuse, and makes nothing', async () => {
+  const role = await newRole()
+  const folder = join(emptyFolder(), 'data')
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ PORT: 'x', LOG_LEVEL: 'loud' }, /^PORT must be .*; LOG_LEVEL must be /],
+    [{ DATABASE_URL: '' }, /^DATABASE_URL is not set/],
+    [{ TLS_CERT_FILE: '/x' }, /^TLS_KEY_FILE is not set/],
+    [{ HOST: 'host.invalid' }, /^host\.invalid is not an address of this machine: set AXPORT_HOST/],
+    [{ ADMIN_PORT: '0', ADMIN_HOST: '192.0.2.1' }, /^192\.0\.2\.1 is not .*: set ADMIN_HOST/],
+    [{ DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /nothing listens there/],
+    [{ DATABASE_URL: `embedded:${folder}` }, /holds no database/],
+    [{ DATABASE_URL: role.url(world.env.DATABASE_URL as string) }, /permission denied .*; a role that serves gets its privileges by axport migrate --grant ROLE$/],
+  ]
+  for (const [env, message] of cases) expect(errorLine(await check(env), 1)).toMatch(message)
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('AXPORT_HOST and AXPORT_PORT win over HOST and PORT, which a shell may have set', async () => {
+  const running = await world.serve([], {
+    HOST: 'host.invalid',
+    AXPORT_HOST: '127.0.0.1',
+    AXPORT_PORT: '0',
+    PORT: 'x',
+  })
+  expect(running.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  await running.end()
+})
