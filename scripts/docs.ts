@@ -46,7 +46,8 @@ ${sections.join('\n')}`
 
 function settingsPage(): string {
   const lines = Object.entries(SETTINGS).map(([name, setting]) => {
-    const names = 'preferred' in setting ? `**\`${setting.preferred}\`** or **\`${name}\`**` : `**\`${name}\`**`
+    const names =
+      'preferred' in setting ? `**\`${setting.preferred}\`** or **\`${name}\`**` : `**\`${name}\`**`
     const fallback = 'fallback' in setting ? `default \`${setting.fallback}\`` : 'no default'
     return `- ${names}, ${fallback}.\n  ${setting.meaning}\n`
   })

@@ -123,6 +123,23 @@ export async function putInPlace(descriptor: number, draft: string, output: stri
   } catch {}
 }
 
+/** Writes a small file that only its owner can read, all of it or none. @throws Failure when it cannot be written */
+export async function writePrivate(path: string, text: string): Promise<void> {
+  const output = outputPath(path)
+  try {
+    const draft = new Draft(output)
+    try {
+      draft.write(Buffer.from(text))
+      await putInPlace(draft.descriptor, draft.path, output)
+      draft.close()
+    } finally {
+      draft.discard()
+    }
+  } catch (error) {
+    throw writeFailure(error, path)
+  }
+}
+
 /** Flushes a file or a folder to the disk. @throws the error of the system */
 export function flushPath(path: string): void {
   const descriptor = fs.openSync(path, 'r')

@@ -7,8 +7,10 @@ import type { Moment, Question } from '../disclosures/question.ts'
 import { readRecordState } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import type { SearchProgress } from '../disclosures/slices.ts'
+import { UsageFailure } from '../errors.ts'
 import { describeDisclosing } from '../tables/disclosing.ts'
 import { given, newCommand, readId } from './arguments.ts'
+import { findOne, noteProctors, readEmail, writeReport } from './disclosures-person.ts'
 import { escaped, print, printJson, printTable, StatusLine } from './output.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -26,19 +28,42 @@ Example: axport disclosures --user 501 --since 90d`,
     .addOption(
       new Option('--user <id>', 'records of this educator').argParser(readId).conflicts('assessment'),
     )
+    .addOption(
+      new Option('--ask-email', 'ask for the email of an educator, or read it from standard input').conflicts(
+        ['user', 'assessment'],
+      ),
+    )
     .option('--assessment <id>', 'this assessment', readId)
     .option('--integration <client-id>', 'answers to this integration, which may be deleted')
     .option('--since <when>', 'from this day on: 2026-09-01; or for the last 90d', readMoment)
     .option('--until <when>', 'until the end of this day, or until 90d ago', readMoment)
     .option('--each', 'every single answer, with its request id')
+    .addOption(
+      new Option('--report <file>', 'write a page of HTML for the educator who asked').conflicts([
+        'each',
+        'csv',
+        'json',
+        'assessment',
+        'integration',
+      ]),
+    )
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print a JSON array')
-    .action(async ({ user, assessment, integration, since, until, each, ...form }) => {
-      const ids = { userId: user, assessmentId: assessment, clientId: integration }
-      const question: Question = given({ ...ids, since, until })
+    .action(async ({ user, askEmail, assessment, integration, since, until, each, report, ...form }) => {
+      if (report !== undefined && user === undefined && !askEmail)
+        throw new UsageFailure('--report is about an educator: add --user or --ask-email')
+      const email = askEmail && (await readEmail())
       await withDatabase(async ({ sql }) => {
+        // CSV and JSON have nothing beside their rows.
+        const show = form.csv || form.json ? (text: string) => process.stderr.write(text) : print
+        const userId = email === undefined ? user : await findOne(sql, email, show)
+        const ids = { userId, assessmentId: assessment, clientId: integration }
+        const question: Question = given({ ...ids, since, until })
+        if (report !== undefined && userId !== undefined)
+          return await writeReport(sql, { ...question, userId }, report)
         await (each ? printEach : printSummary)(sql, question, form)
         await noteState(sql)
+        if (userId !== undefined) await noteProctors(sql, userId)
       })
     })
 

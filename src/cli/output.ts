@@ -30,12 +30,16 @@ export function escaped(text: string): string {
   return text.replaceAll(UNPRINTABLE, character => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** Prints rows under a heading. Columns are aligned by display width, and each cell is escaped. */
-export async function printTable(heading: string[], rows: string[][]): Promise<void> {
+/** Prints rows under a heading. */
+export const printTable = (heading: string[], rows: string[][]): Promise<void> =>
+  print(tableOf(heading, rows))
+
+/** Lines of rows under a heading. Columns are aligned by display width, and each cell is escaped. */
+export function tableOf(heading: string[], rows: string[][]): string {
   const lines = [heading, ...rows].map(row => row.map(escaped))
   const widths = heading.map((_, at) => Math.max(...lines.map(line => Bun.stringWidth(line[at] ?? ''))))
   const pad = (text: string, at: number) => text + ' '.repeat((widths[at] ?? 0) - Bun.stringWidth(text))
-  await print(lines.map(line => `${line.map(pad).join('  ').trimEnd()}\n`).join(''))
+  return lines.map(line => `${line.map(pad).join('  ').trimEnd()}\n`).join('')
 }
 
 /** A line for each text of each label, escaped; the label stands before its first text. */

@@ -97,6 +97,8 @@ function configure(command: CommandUnknownOpts, path: string): CommandUnknownOpt
   const outputError = (text: string, write: (line: string) => void) => {
     const line = text
       .replace(/^error: /, '')
+      // An argument too many may be an email.
+      .replace(/( but got \d+): .*$/s, '$1')
       .replace(/^command-argument value '(.*)' is invalid for argument '.*?'\. /s, `'${path.slice(7)} $1': `)
       .trim()
       .replaceAll(/\s*\n\s*/g, ' ')

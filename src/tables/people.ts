@@ -7,6 +7,8 @@ export interface Person {
   name: string
   /** "" for none, as most proctors. */
   email: string
+  /** Null if it was never recorded. */
+  seid: string | null
   recordStatus: 'active' | 'archived'
   /** Assessments with the person as educator, and assessments of others with the person as proctor. */
   assessments: number
@@ -19,8 +21,16 @@ export async function findPerson(db: Sql, id: string): Promise<Person | undefine
   return person
 }
 
+/** The people with this email, in any case: the platform may have given one to several. */
+export const findByEmail = async (db: Sql, email: string): Promise<Person[]> => [
+  ...(await select(
+    db,
+    db`lower(u.email collate "und-x-icu") = lower(${email.trim()}::text collate "und-x-icu") and u.email <> ''`,
+  )),
+]
+
 const select = (db: Sql, condition: ReturnType<Sql>) => db<Person[]>`
-  select u.id, u.name, u.email, u.record_status as "recordStatus",
+  select u.id, u.name, u.email, u.seid, u.record_status as "recordStatus",
     (select count(*)::integer from assessments a where a.user_id = u.id) as assessments,
     (
       select count(distinct a.id)::integer

@@ -39,7 +39,10 @@ test('serve --check names what serve would refuse, and makes nothing', async () 
     [{ ADMIN_PORT: '0', ADMIN_HOST: '192.0.2.1' }, /^192\.0\.2\.1 is not .*: set ADMIN_HOST/],
     [{ DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /nothing listens there/],
     [{ DATABASE_URL: `embedded:${folder}` }, /holds no database/],
-    [{ DATABASE_URL: role.url(world.env.DATABASE_URL as string) }, /permission denied .*; a role that serves gets its privileges by axport migrate --grant ROLE$/],
+    [
+      { DATABASE_URL: role.url(world.env.DATABASE_URL as string) },
+      /permission denied .*; a role that serves gets its privileges by axport migrate --grant ROLE$/,
+    ],
   ]
   for (const [env, message] of cases) expect(errorLine(await check(env), 1)).toMatch(message)
   expect(existsSync(folder)).toBe(false)

@@ -21,7 +21,18 @@ const FEATURES = [
  * The parts that each part of the code may import besides itself. Imports go one way: main → cli → http → feature →
  * tables → postgres → db. Every part may import those of COMMON; only cli may import `config`.
  */
-const COMMON = ['answers', 'contract', 'counters', 'errors', 'files', 'limit', 'networks', 'random', 'within']
+const COMMON = [
+  'answers',
+  'contract',
+  'counters',
+  'errors',
+  'files',
+  'html',
+  'limit',
+  'networks',
+  'random',
+  'within',
+]
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli', 'errors'],
   cli: ['http', 'config', 'setting-values', 'tables', 'postgres', ...FEATURES, ...COMMON],

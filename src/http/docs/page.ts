@@ -1,5 +1,5 @@
+import { filled, type Html, html } from '../../html.ts'
 import type { OpenApiDocument, Operation, Parameter, Response, Schema } from '../openapi/document.ts'
-import { described, filled, type Html, html } from './html.ts'
 import page from './page.html.txt' with { type: 'text' }
 import { block, codeSamples } from './samples.ts'
 import forms from './try.html.txt' with { type: 'text' }
@@ -171,4 +171,9 @@ function field({ name, schema, description, required }: Parameter): Html {
   }
   const kind = schema.format === 'date' ? 'date' : schema.type === 'integer' ? 'number' : 'text'
   return html`<label>${label} <input name="${name}" type="${kind}" placeholder="${schema.default as string}"${required && html` required`}> <small>${hint}</small></label>`
+}
+
+/** A description of the document: of its Markdown, backticks are all that we use. */
+function described(text = ''): Html {
+  return html`${text.split('`').map((part, at) => (at % 2 ? html`<code>${part}</code>` : part))}`
 }

@@ -1,5 +1,5 @@
+import { type Html, html } from '../../html.ts'
 import type { CodeSample } from '../openapi/document.ts'
-import { type Html, html } from './html.ts'
 
 /** How the samples write the base address: in a shell as it is, elsewhere as an expression, which a string replaces. */
 const BASE = /(\$AXPORT_URL|process\.env\.AXPORT_URL|os\.environ\["AXPORT_URL"\]|os\.Getenv\("AXPORT_URL"\))/

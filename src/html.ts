@@ -21,8 +21,3 @@ function rendered(value: Value): string {
   if (value === undefined || value === null || value === false) return ''
   return String(value).replaceAll(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 }
-
-/** A description of the document: of its Markdown, backticks are all that we use. */
-export function described(text = ''): Html {
-  return html`${text.split('`').map((part, at) => (at % 2 ? html`<code>${part}</code>` : part))}`
-}
