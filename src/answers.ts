@@ -77,7 +77,7 @@ export function errorAnswer(error: HttpError, logFields?: LogFields): Answer {
     status,
     headers,
     body: [JSON.stringify(body)],
-    logFields: { ...error.logFields, ...refused, ...logFields },
+    logFields: { ...refused, ...error.logFields, ...logFields },
   }
 }
 

@@ -1,10 +1,12 @@
-import { type Answer, apiError } from '../answers.ts'
+import { type Answer, apiError, HttpError } from '../answers.ts'
 import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import type { Counters } from '../counters.ts'
+import { endedToken } from '../oauth/tokens.ts'
 import { Displaced } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Standbys } from '../postgres/standby/standbys.ts'
+import type { Runner } from '../postgres/statement.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
 import { refuseOverload, slowAnswerOf } from './errors.ts'
@@ -29,17 +31,19 @@ export function assessmentEndpoints(
   const lastUse = new LastUse(db)
   const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
+    const requester = requesterOf(request, db.bounds)
     const ask = async () => {
       refuseOverload(request, () => reading.displace(tokenDigest))
-      return await reading.answer(requesterOf(request, db.bounds), tokenDigest, read)
+      return await reading.answer(requester, tokenDigest, read)
     }
     const answer = await ask().catch(async (error: unknown) => {
-      const answer = await slowAnswerOf(request, error, apiError)
+      const known = await named(db.forRequest(requester), tokenDigest, error)
+      const answer = await slowAnswerOf(request, known, apiError)
       const clientId = error instanceof Displaced ? reading.clientOf(tokenDigest) : undefined
       return clientId ? { ...answer, logFields: { clientId, refused: [OVERLOAD] } } : answer
     })
-    // An answer names a client only if its token is live.
-    if (answer.logFields?.clientId) lastUse.note(tokenDigest)
+    // An answer names a client only if its token is live, or was.
+    if (answer.logFields?.clientId && answer.status !== 401) lastUse.note(tokenDigest)
     return await disclosing.recorded(request, answer)
   }
   const list = (request: Request, { token }: Given) =>
@@ -50,6 +54,15 @@ export function assessmentEndpoints(
     { path: LIST, method: 'GET', style: apiError, answer: list },
     { path: RETRIEVE, method: 'GET', style: apiError, answer: retrieve },
   ]
+}
+
+/** A 401 with whose token it was, for the log: the client gets the same answer for each token that is not live. */
+async function named(db: Runner, tokenDigest: Buffer, error: unknown): Promise<unknown> {
+  if (!(error instanceof HttpError) || error.httpStatus !== 401) return error
+  const ended = await endedToken(db, tokenDigest).catch(() => undefined)
+  if (!ended) return error
+  const logFields = { clientId: ended.clientId, refused: [`invalid_token: ${ended.why}`] }
+  return new HttpError(401, error.body, error.headers, logFields)
 }
 
 /** As it was sent: Elysia's parser splits at commas, reads lists in brackets, and keeps bad escapes. */

@@ -86,7 +86,7 @@ export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
       report(request.method, route || undefined, exchange, exchange.answer)
       const { clientId, refused = [], resembled = [] } = exchange.answer.logFields ?? {}
       const texts = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
-      // An answer names a client only if the request proved that it is that client.
+      // An answer names a client only if the request proved that it is that client, or was when its token lived.
       if (clientId && texts.length > 0) refusals.note(clientId, texts)
     })
 }

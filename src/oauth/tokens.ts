@@ -57,6 +57,22 @@ export const noteUse = statement<{ token_digest: Uint8Array }, never>(sql`
   where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea)
     and coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`)
 
+/** Why a token that is kept is not live, and whose it is; undefined for any other. For operators alone. */
+export async function endedToken(
+  db: Runner,
+  tokenDigest: Uint8Array,
+): Promise<{ clientId: string; why: string } | undefined> {
+  const [row] = await selectEnded(db, { token_digest: tokenDigest })
+  return row
+}
+
+const selectEnded = statement<{ token_digest: Uint8Array }, { clientId: string; why: string }>(sql`
+  select ${i.clientId} as "clientId",
+    case when ${t.expiresAt} <= now() then 'the token has expired' else 'the integration is disabled' end as why
+  from ${t} join ${i} on ${i.id} = ${t.integrationId}
+  where ${t.digest} = ${sql.placeholder('token_digest')}::bytea
+    and (${t.expiresAt} <= now() or ${i.disabledAt} is not null)`)
+
 const insertToken = statement<Record<string, unknown>, { created_at: string | null; is_known: boolean }>(sql`
   with issued as (
   insert into ${t} (digest, secret_id, created_at, expires_at)

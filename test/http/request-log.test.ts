@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { requestId } from '../../src/http/request-log.ts'
+import { reportIntegration } from '../../src/integrations/report.ts'
 import { executable, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { assessment, range } from '../support/fixtures.ts'
 import { bearer, type Credentials, LIST, newToken, TOKEN, tokenRequest } from '../support/http.ts'
 import { provision } from '../support/operator.ts'
 import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
 import { load } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -111,6 +113,35 @@ describe('a line of the request log', () => {
     const { line } = await logged(LIST, { headers: bearer(await newToken(server.url, empty)) })
     expect(line).toMatchObject({ status: 400, client_id: empty.clientId })
     expect((await logged(`${LIST}?page=x`)).line).toMatchObject({ status: 400, client_id: clientId })
+  })
+
+  test('names the integration of an expired token, or of a disabled integration, and show counts these', async () => {
+    const integration = await provision(world.sql, 'all', 'all')
+    const { clientId: client_id } = integration
+    const headers = bearer(await newToken(server.url, integration))
+    const unknown = await logged(LIST, { headers: bearer('x'.repeat(43)) })
+    expect(unknown.line).toMatchObject({ status: 401, refused: ['invalid_token'] })
+    expect(unknown.line).not.toHaveProperty('client_id')
+    const of = (id: string) => world.sql`select id from integrations where client_id = ${id}`
+    await world.sql`update access_tokens set expires_at = now() where integration_id = (${of(client_id)})`
+    const expired = await logged(LIST, { headers })
+    expect(expired.line).toMatchObject({
+      status: 401,
+      client_id,
+      refused: ['invalid_token: the token has expired'],
+    })
+    expect([expired.answer.status, expired.body]).toEqual([unknown.answer.status, unknown.body])
+    await world.sql`update access_tokens set expires_at = now() + interval '1 hour'`
+    await world.sql`update integrations set disabled_at = now() where client_id = ${client_id}`
+    const disabled = await logged(`${LIST}/9001`, { headers })
+    const refused = ['invalid_token: the integration is disabled']
+    expect(disabled.line).toMatchObject({ status: 401, client_id, refused })
+    const report = () => reportIntegration(world.sql, client_id)
+    await until('the first refusal is noted', async () => (await report()).refusals.length > 0)
+    expect(await report()).toMatchObject({
+      refusals: [{ what: 'invalid_token: the token has expired', count: 1 }],
+      last_used_at: null,
+    })
   })
 
   test('has the reason of a refusal without any text of the request', async () => {

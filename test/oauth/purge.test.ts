@@ -32,7 +32,7 @@ async function issue(expired: number): Promise<void> {
   await issueToken(sql, await createIntegration(sql, 'Test', [], []))
   await sql`
     insert into access_tokens (digest, secret_id, created_at, expires_at)
-    select sha256(i::text::bytea), s.id, now() - interval '3 hours', now() - interval '1 hour' - i * interval '1 ms'
+    select sha256(i::text::bytea), s.id, now() - interval '3 days', now() - interval '25 hours' - i * interval '1 ms'
     from generate_series(1, ${expired}) i, integration_secrets s`
 }
 
@@ -64,6 +64,31 @@ test('the first purge runs soon after the start, and deletes all expired tokens 
   await stop()
   expect(await tokens()).toBe(1)
   expect(log.warnings).toEqual([])
+})
+
+test('expired tokens of the last day are kept, the newest of too many, and those of an ended secret are not', async () => {
+  await issue(1500)
+  const insert = (from: number, to: number, age: string, secret = 'max') => sql`
+    insert into access_tokens (digest, secret_id, created_at, expires_at)
+    select sha256(('kept ' || i)::bytea), (select ${sql(secret)}(id) from integration_secrets), now() - interval '2 days',
+      now() - ${age}::interval - i * interval '1 us'
+    from generate_series(${from}::integer, ${to}::integer) i`
+  await sql`
+    insert into integration_secrets (integration_id, digest) select id, sha256('second') from integrations`
+  await insert(1, 50, '23 hours')
+  await insert(51, 1100, '1 hour', 'min')
+  await sql`update integration_secrets set expires_at = now() where id = (select min(id) from integration_secrets)`
+  const stop = startPurging(sql, { log: quietLog(), firstDelayMs: 0 })
+  // The live token is of the ended secret.
+  await until('those of the last day are left', async () => (await tokens()) === 50)
+  await stop()
+  await insert(2000, 4000, '2 hours')
+  const again = startPurging(sql, { log: quietLog(), firstDelayMs: 0, keptTokens: 1500 })
+  await until('so many are left', async () => (await tokens()) === 1500)
+  await again()
+  const [oldest] =
+    await sql`select now() - min(expires_at) < interval '3 hours' as "isNew" from access_tokens`
+  expect(oldest).toEqual({ isNew: true })
 })
 
 test('two processes that purge at the same time delete all expired tokens, and log no warning', async () => {
