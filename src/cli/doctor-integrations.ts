@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { canRead, type Finding, ok, skipped, warning, wrong } from '../doctor/finding.ts'
+import { canRead, type Finding, note, ok, skipped, warning, wrong } from '../doctor/finding.ts'
 import { firstThree } from '../errors.ts'
 import { type IntegrationReport, listIntegrations, reportIntegration } from '../integrations/report.ts'
 
@@ -31,8 +31,13 @@ function findingsOf({ name, client_id, obstacles, meant_as_all, come_since }: In
   const who = `${name} (${client_id})`
   const findings: Finding[] = []
   if (obstacles.length > 0) {
-    const isEmpty = obstacles.every(obstacle => obstacle.startsWith('nothing'))
-    findings.push((isEmpty ? warning : wrong)('integrations', `${who} gets ${obstacles.join('; ')}`))
+    const finding = obstacles.some(obstacle => obstacle.startsWith('401'))
+      ? wrong
+      : obstacles.every(obstacle => obstacle.startsWith('nothing'))
+        ? warning
+        : note
+    const isWaiting = finding === note ? ' waits for its scope, and' : ''
+    findings.push(finding('integrations', `${who}${isWaiting} gets ${obstacles.join('; ')}`))
   }
   for (const set of meant_as_all) {
     const members = come_since[set]

@@ -13,6 +13,7 @@ import {
   checkTimeZone,
 } from '../doctor/server-checks.ts'
 import { checkStandbys } from '../doctor/standby-checks.ts'
+import { checkValuesInLog } from '../doctor/values-in-log-check.ts'
 import { Failure } from '../errors.ts'
 import type { Start } from '../postgres/connection/wire.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
@@ -84,6 +85,7 @@ function checksOfServer(database: Database, workers: number): Check[] {
     ['encryption', () => checkEncryption('encryption', start.route, 'DATABASE_URL')],
     ['connections', () => checkConnections(sql, start, plan)],
     ['statement timeout', () => examineStatementTimeout(database, statement)],
+    ['values in the log', () => checkValuesInLog(sql)],
   ]
   return [
     ['server', () => checkServer(sql)],

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import type { Start } from '../postgres/connection/wire.ts'
 import { onlyRow, type Runner } from '../postgres/statement.ts'
 import { readDisclosing } from '../tables/disclosing.ts'
-import { type Finding, ok, skipped, warning, wrong } from './finding.ts'
+import { type Finding, note, ok, warning, wrong } from './finding.ts'
 import { checkPooler } from './pooler-check.ts'
 
 /** The settings and options that `serve` will run with. */
@@ -42,7 +42,7 @@ export async function checkConnections(db: Sql, start: Start, plan: Plan): Promi
       : ok('pooler', 'none'),
     isReadOnly ? await withoutWrites(db, obstacle) : ok('writes', 'taken'),
     isPooled
-      ? skipped('connections', 'the pooler decides how many: see its own limits')
+      ? note('connections', 'the pooler decides how many: see its own limits')
       : roomFinding('connections', room, plan),
   ]
 }
@@ -77,7 +77,8 @@ export async function checkStatementTimeout(requests: Runner, statement: number)
   const { ms, role } = onlyRow(rows as { ms: number; role: string }[])
   const seconds = (duration: number) => `${duration / 1000} s`
   if (ms === statement) return ok('statement timeout', seconds(statement))
-  return warning(
+  // Without one, serve itself keeps the time. Another one may end a statement too early.
+  return (ms === 0 ? note : warning)(
     'statement timeout',
     `${ms > 0 ? seconds(ms) : 'none'}, although STATEMENT_TIMEOUT sends ${seconds(statement)}: ` +
       'serve ends late statements itself, half a second later. To have the server do that' +

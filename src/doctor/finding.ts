@@ -1,10 +1,10 @@
 import type { Sql } from 'postgres'
 import { describeError } from '../errors.ts'
 
-/** The outcome of one check. `wrong` makes the command fail; `warning` does not. */
+/** The outcome of one check. `wrong` makes the command fail, and nothing else. A `note` needs no remedy. */
 export interface Finding {
   check: string
-  status: 'ok' | 'warning' | 'wrong' | 'skipped'
+  status: 'ok' | 'note' | 'warning' | 'wrong' | 'skipped'
   /** The state that was found and, unless it is fine, the remedy. */
   detail: string
 }
@@ -14,6 +14,7 @@ const outcome =
   (check: string, detail: string): Finding => ({ check, status, detail })
 
 export const ok = outcome('ok')
+export const note = outcome('note')
 export const warning = outcome('warning')
 export const wrong = outcome('wrong')
 export const skipped = outcome('skipped')

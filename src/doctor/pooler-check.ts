@@ -1,7 +1,7 @@
 import { openSocket } from '../postgres/connection/socket.ts'
 import { client, type Start } from '../postgres/connection/wire.ts'
 import { within } from '../within.ts'
-import { type Finding, warning } from './finding.ts'
+import { type Finding, note, ok, warning } from './finding.ts'
 
 const TIMEOUT_MS = 5000
 
@@ -14,13 +14,15 @@ const TIMEOUT_MS = 5000
 export async function checkPooler(start: Start, found: string): Promise<Finding> {
   const seconds = await loginRetry(start)
   const { user = 'this role' } = start.url.login
-  const advice =
-    seconds === undefined
-      ? `if it is PgBouncer, set its server_login_retry to 1 (doctor checks that when stats_users has ${user})`
-      : seconds > 1
-        ? `after a restart of Postgres it refuses connections for ${seconds} s: set its server_login_retry to 1`
-        : `its server_login_retry is ${seconds}`
-  return warning('pooler', `one is in between (${found}): no statement is prepared; ${advice}`)
+  const text = `one is in between (${found}): no statement is prepared`
+  if (seconds === undefined)
+    return note(
+      'pooler',
+      `${text}; if it is PgBouncer, set its server_login_retry to 1 (doctor checks that when stats_users has ${user})`,
+    )
+  if (seconds <= 1) return ok('pooler', `${text}; its server_login_retry is ${seconds}`)
+  const refusing = `after a restart of Postgres it refuses connections for ${seconds} s`
+  return warning('pooler', `${text}; ${refusing}: set its server_login_retry to 1`)
 }
 
 /**

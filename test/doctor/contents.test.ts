@@ -108,7 +108,7 @@ describe('axport doctor warns of statistics', () => {
 })
 
 describe('axport doctor checks every integration:', () => {
-  test('an integration that gets 400 or 401 is wrong, with name, id, reasons and advice', async () => {
+  test('an integration that gets 401 is wrong, and one that waits for its scope is a note, with reasons and advice', async () => {
     const { sql, url } = await newHealthyDatabase()
     await provision(sql)
     const nothing = await provision(sql, [], [])
@@ -119,7 +119,7 @@ describe('axport doctor checks every integration:', () => {
       update integration_secrets s set expires_at = now() from integrations i
       where i.id = s.integration_id and i.client_id = ${noSecret.clientId}`
     expect(await badFindings(url)).toEqual([
-      `integrations: wrong, ${nothing.name} (${nothing.clientId}) gets ${scope('organizations')}; ${scope('products')}`,
+      `integrations: note, ${nothing.name} (${nothing.clientId}) waits for its scope, and gets ${scope('organizations')}; ${scope('products')}`,
       `integrations: wrong, ${noSecret.name} (${noSecret.clientId}) gets 401: it has no live secret; axport integration rotate ${noSecret.clientId}`,
     ])
   })

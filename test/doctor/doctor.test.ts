@@ -151,6 +151,30 @@ describe('axport doctor reports', () => {
     ])
   })
 
+  test('that Postgres logs the values of statements, and the advised command ends that', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const name = new URL(url).pathname.slice(1)
+    for (const [cause, value] of [
+      ['log_statement', 'all'],
+      ['log_min_duration_statement', '1s'],
+      ['log_min_duration_sample', '1s'],
+      ['log_transaction_sample_rate', '0.5'],
+      ['log_parameter_max_length_on_error', '-1'],
+    ]) {
+      await sql.unsafe(`alter database ${name} set ${cause} = '${value}'`)
+      const [finding, ...others] = await badFindings(url)
+      expect(finding).toStartWith('values in the log: warning, Postgres writes searches, ')
+      expect(finding).toContain(`(${cause})`)
+      expect(others).toEqual([])
+      await sql.unsafe(/As a superuser: (.*)$/.exec(finding ?? '')?.[1] ?? 'no advice')
+      expect(await badFindings(url)).toEqual([])
+      await sql.unsafe(`alter database ${name} reset all`)
+    }
+    // The text of a definition has no values.
+    await sql.unsafe(`alter database ${name} set log_statement = 'ddl'`)
+    expect(await badFindings(url)).toEqual([])
+  })
+
   test('a database that cannot be reached', async () => {
     const nobody = `postgres://postgres@127.0.0.1:${await freePort()}/axport`
     expect(await badFindings(nobody)).toEqual([

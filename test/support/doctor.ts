@@ -11,7 +11,8 @@ import { load } from './service.ts'
 /** The names of all checks that doctor runs on a healthy database, in the order of the output. */
 export const CHECKS = [
   ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock'],
-  ...['encryption', 'pooler', 'writes', 'connections', 'statement timeout', 'schema', 'privileges'],
+  ...['encryption', 'pooler', 'writes', 'connections', 'statement timeout'],
+  ...['values in the log', 'schema', 'privileges'],
   ...['time zone', 'disclosures', 'last import', 'triggers', 'read model', 'statistics', 'integrations'],
 ]
 
