@@ -3,6 +3,7 @@ import { databaseUrl, setting } from '../config.ts'
 import { checkConnections, checkStatementTimeout } from '../doctor/connection-checks.ts'
 import { checkEncryption } from '../doctor/encryption-check.ts'
 import { type Check, type Finding, failed, ok, runChecks, wrong } from '../doctor/finding.ts'
+import { checkLocks } from '../doctor/lock-check.ts'
 import { checkReadModel, checkTriggers } from '../doctor/read-model-checks.ts'
 import { checkPrivileges, checkSchema } from '../doctor/schema-checks.ts'
 import {
@@ -46,7 +47,7 @@ export const doctorCommand = () =>
       if (failed > 0) throw new Failure(`${counted(failed, 'check')} found something wrong`)
     })
 
-/** Runs the checks in order. Without good settings, a database or a schema, the list ends there. */
+/** Runs the checks in order. Without good settings, a database or a schema, or with a lock, the list ends there. */
 async function examine(full: boolean, workers: number): Promise<Finding[]> {
   const settings = checkSettings()
   if (settings.status === 'wrong') return [settings]
@@ -63,14 +64,19 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
     const ofServer = await runChecks(checksOfServer(database, workers))
     const { finding: schema, state } = await checkSchema(sql)
     const ofSchema: Check[] = state === 'other' ? [] : [['privileges', () => checkPrivileges(sql)]]
-    if (state === 'current') ofSchema.push(...checksOfData(sql, full))
-    return [
+    if (state === 'current') ofSchema.push(['locks', () => checkLocks(sql)])
+    const findings = [
       settings,
       ok('database', `reached (${kind})`),
       ...ofServer,
       schema,
       ...(await runChecks(ofSchema)),
     ]
+    // The checks of the data would wait for that lock, too.
+    const isLocked = findings.some(({ check, status }) => check === 'locks' && status === 'wrong')
+    return state === 'current' && !isLocked
+      ? [...findings, ...(await runChecks(checksOfData(sql, full)))]
+      : findings
   } finally {
     await database.close()
   }

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import postgres from 'postgres'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
 import { LOAD } from '../../src/postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
@@ -149,6 +150,26 @@ describe('axport doctor reports', () => {
         /^writes: wrong, none, default_transaction_read_only is on: .* no pages are answered/,
       ),
     ])
+  })
+
+  test('a lock for which pages wait, ends there, and the advised statement ends the lock', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const other = postgres(url, { max: 1, onnotice: () => {} })
+    const holder = await other.reserve()
+    const [{ pid } = { pid: 0 }] = await holder`select pg_backend_pid() as pid`
+    await holder`begin`
+    await holder`lock table export_people, integrations in access exclusive mode`
+    const { findings } = await diagnose({ DATABASE_URL: url })
+    expect(findings.at(-1)).toEqual({
+      check: 'locks',
+      status: 'wrong',
+      detail:
+        `pages wait for process ${pid} of role postgres, which locks export_people, integrations: ` +
+        `end its transaction, or select pg_terminate_backend(${pid})`,
+    })
+    await sql.unsafe(/or (select pg_terminate.*)$/.exec(findings.at(-1)?.detail ?? '')?.[1] ?? 'no advice')
+    await other.end({ timeout: 0 })
+    expect(await badFindings(url)).toEqual([])
   })
 
   test('that Postgres logs the values of statements, and the advised command ends that', async () => {

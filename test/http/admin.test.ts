@@ -71,7 +71,7 @@ describe('the admin port', () => {
       status: 200,
       ready: true,
       wrong: [],
-      names: ['service', 'database', 'schema', 'writable'],
+      names: ['service', 'database', 'schema', 'writable', 'locks'],
     })
     await running.end()
   })
@@ -143,6 +143,26 @@ describe('/metrics about jobs', () => {
 })
 
 describe('/ready', () => {
+  test('warns of a lock for which pages wait, also while they hold all connections', async () => {
+    const running = await world.serve([], { STATEMENT_TIMEOUT: '4' })
+    const locks = async () => {
+      const answer = await fetch(`${running.admin}/ready`)
+      const { checks } = (await answer.json()) as { checks: { check: string; status: string }[] }
+      return { code: answer.status, ...checks.find(({ check }) => check === 'locks') }
+    }
+    expect(await locks()).toEqual({ code: 200, check: 'locks', status: 'ok' })
+    await whileBlocked(world.sql, async waiting => {
+      const pages = Array.from({ length: 4 }, () => list(running))
+      await waiting(2)
+      const detail = 'a session of Postgres has locked export_records; pages wait for it: see axport doctor'
+      await until('it warns', async () => (await locks()).status === 'warning')
+      expect(await locks()).toMatchObject({ code: 200, detail })
+      expect(await Promise.all(pages)).toEqual([504, 504, 504, 504])
+    })
+    await until('the warning ends', async () => (await locks()).status === 'ok')
+    await running.end()
+  })
+
   test('reports a schema that is behind, and accepts one that is ahead and compatible', async () => {
     const running = await world.serve()
     const { sql } = world
@@ -300,7 +320,7 @@ describe('/metrics', () => {
     await until('worker 1 has started twice', () => starts()?.length === 2)
     expect(await ready(running)).toMatchObject({
       ready: true,
-      names: ['service', 'workers', 'database', 'schema', 'writable'],
+      names: ['service', 'workers', 'database', 'schema', 'writable', 'locks'],
     })
     expect(await list(running)).toBe(200)
     await logged(running, requests + 1)

@@ -12,7 +12,7 @@ import { load } from './service.ts'
 export const CHECKS = [
   ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock'],
   ...['encryption', 'pooler', 'writes', 'connections', 'statement timeout'],
-  ...['values in the log', 'schema', 'privileges'],
+  ...['values in the log', 'schema', 'privileges', 'locks'],
   ...['time zone', 'disclosures', 'last import', 'triggers', 'read model', 'statistics', 'integrations'],
 ]
 

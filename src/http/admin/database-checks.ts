@@ -8,7 +8,8 @@ import { compareSchema } from '../../postgres/schema/schema-record.ts'
 import type { Standbys } from '../../postgres/standby/standbys.ts'
 import type { Runner } from '../../postgres/statement.ts'
 import { readDisclosing } from '../../tables/disclosing.ts'
-import { shared } from '../../within.ts'
+import { pageBlockers } from '../../tables/locks.ts'
+import { shared, within } from '../../within.ts'
 import { type Check, unlessBusy } from './readiness.ts'
 
 /**
@@ -22,6 +23,7 @@ export function databaseChecks(primary: ServingDatabase, standbys?: Standbys, wa
       : { name: 'database', run: shared(() => primary.trouble()) },
     { name: 'schema', after: 'database', run: unlessBusy(primary, () => schemaTrouble(primary)) },
     writableCheck(primary),
+    locksCheck(primary),
   ]
 }
 
@@ -67,6 +69,24 @@ function writableCheck(primary: ServingDatabase): Check {
   })
   const goesOn = () => (isWithheld ? undefined : 'pages and records are answered')
   return { name: 'writable', after: 'database', run, goesOn }
+}
+
+/** How long this check waits for a connection: those of the pool may all wait for the lock. */
+const LOCKS_TIMEOUT_MS = 1000
+
+/**
+ * The check of locks on tables that pages need. It goes on while the pool is busy, because the pages that wait keep it so.
+ * A warning: a balancer that sent no requests to any instance would change nothing, and the lock may end at once.
+ */
+function locksCheck(primary: ServingDatabase): Check {
+  let last: string | undefined
+  const read = shared(async () => {
+    const tables = [...new Set((await pageBlockers(primary)).flatMap(blocker => blocker.tables))]
+    last = tables.length === 0 ? undefined : `a session of Postgres has locked ${tables.join(', ')}`
+    return last
+  })
+  const run = async () => await within(LOCKS_TIMEOUT_MS, read(), last).catch(() => last)
+  return { name: 'locks', after: 'database', run, goesOn: () => 'pages wait for it: see axport doctor' }
 }
 
 const isRecording = async (db: Runner) => (await readDisclosing(db))?.isOn === true
