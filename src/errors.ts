@@ -30,10 +30,15 @@ export function describeError(error: unknown, command = ''): string {
     const next = REPEATABLE.includes(command) ? ': run the same command again' : ''
     return `the connection to the database was lost; nothing half-done is left${next}`
   }
+  if (code === READ_ONLY)
+    return 'the database is read-only: it is a standby, or default_transaction_read_only is on; name the primary in DATABASE_URL'
   if (name !== 'PostgresError') return `unexpected error: ${text}`
   const advice = code === '42501' ? `; ${PRIVILEGED_BY[command] ?? PRIVILEGED_AS_OWNER}` : ''
   return `the database refused: ${text} (SQLSTATE ${code})${advice}`
 }
+
+/** SQLSTATE read_only_sql_transaction. */
+const READ_ONLY = '25006'
 
 /** Commands that a second run does no harm, even if the first one was done. */
 const REPEATABLE = ['migrate', 'import', 'refresh', 'backup']

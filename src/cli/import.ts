@@ -1,3 +1,4 @@
+import { databaseUrl } from '../config.ts'
 import { Interrupted, UsageFailure } from '../errors.ts'
 import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
@@ -56,7 +57,7 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
 async function runOnce(open: OpenSource, call: ImportCall): Promise<void> {
   const run = new ImportRun(call)
   const status = new StatusLine()
-  using busy = setTimeout(() => status.say('waiting for the database, which another command uses …'), BUSY_MS)
+  using busy = setTimeout(() => status.say(waitingText()), BUSY_MS)
   const onProgress = (step: Progress) => {
     clearTimeout(busy)
     showStep(step, status)
@@ -73,8 +74,14 @@ async function runOnce(open: OpenSource, call: ImportCall): Promise<void> {
   }
 }
 
-/** After this time without a first step, a line says why. */
+/** After this time without a first step, a line says for what the command waits. */
 const BUSY_MS = 2000
+
+/** The embedded database has one backend. A Postgres may be slow to accept a connection. */
+function waitingText(): string {
+  const isEmbedded = databaseUrl().startsWith('embedded:')
+  return `waiting for the database${isEmbedded ? ', which is starting, or works for another process' : ''} …`
+}
 
 const STEPS = {
   checking: 'checking …',

@@ -1,0 +1,45 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { axport, cleanUp, errorLine, executable, launch, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { ndjsonOf, proctor } from '../support/fixtures.ts'
+import { openWorld, provision } from '../support/operator.ts'
+
+setDefaultTimeout(TEST_TIMEOUT_MS)
+afterAll(cleanUp)
+
+const LINES = ndjsonOf([proctor(78)])
+
+test('every command that writes names a read-only database, and what to do', async () => {
+  const { sql, url, close } = await openWorld('postgres')
+  const { clientId } = await provision(sql)
+  await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`)
+  for (const args of [
+    ['import', '-'],
+    ['erase', '501', '--yes'],
+    ['migrate', '--disclosures', 'on'],
+    ['migrate', '--time-zone', 'America/Chicago'],
+    ['integration', 'create', 'Name', '--organizations', '10', '--products', '1'],
+    ['integration', 'scope', clientId, '--add-organizations', '11'],
+    ['integration', 'rotate', clientId],
+    ['integration', 'delete', clientId, '--yes'],
+  ]) {
+    const run = await axport(args, { env: { DATABASE_URL: url }, stdin: { text: LINES } })
+    expect([args, errorLine(run, 1)]).toEqual([
+      args,
+      'the database is read-only: it is a standby, or default_transaction_read_only is on; name the primary in DATABASE_URL',
+    ])
+  }
+  await close()
+})
+
+test('an import says that the embedded database works for another process, while a transaction holds it', async () => {
+  const { sql, url, close } = await openWorld('embedded')
+  const transaction = await sql.reserve()
+  await transaction`begin`
+  const command = ['sh', '-c', `'${await executable()}' import - 2>&1`]
+  const running = launch(command, { env: { DATABASE_URL: url }, stdin: { text: LINES } })
+  await running.shows(/waiting for the database, which is starting, or works for another process …/)
+  await transaction`commit`
+  transaction.release()
+  expect((await running.finished).stdout).toContain('loaded 1 line\n')
+  await close()
+})
