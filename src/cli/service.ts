@@ -74,6 +74,7 @@ export async function startService(database: Database, log: Logger, address: Add
   const drainMs = Math.max(MIN_DRAIN_MS, setting('SHUTDOWN_DELAY') * 1000)
   const timeoutMs = setting('SHUTDOWN_TIMEOUT') * 1000
   const certificate = readTls()
+  const tls = { expires: certificate?.expires, isReloadFailed: false }
   await database.sql.end({ timeout: 1 })
 
   let isStopping = false
@@ -83,7 +84,7 @@ export async function startService(database: Database, log: Logger, address: Add
     ...databaseChecks(primary, standbys, isRecording),
   ]
   const load = { inFlight: () => server.inFlight(), held: () => server.held() }
-  const metrics = new Metrics({ build: BUILD, counters, ...load, primary, standbys })
+  const metrics = new Metrics({ build: BUILD, counters, ...load, primary, standbys, tls })
   const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
   const options = { certificate, standbys, slowMs, counters, trustedProxies, onAnswered }
   const server = startServer(primary, log, address, limits.http, options)
@@ -107,8 +108,11 @@ export async function startService(database: Database, log: Logger, address: Add
         const renewed = readTls()
         if (!renewed) return log.info({}, 'SIGHUP: there is no certificate to read again')
         server.renew(renewed)
+        tls.expires = renewed.expires
+        tls.isReloadFailed = false
         log.info({}, 'the certificate was read again')
       } catch (error) {
+        tls.isReloadFailed = true
         const { message: reason } = error as Error
         log.error({ reason }, 'the certificate could not be read again; the old one stays')
       }

@@ -64,7 +64,7 @@ export function startServer(
     app.listen({
       hostname: address.host,
       port,
-      ...(tls && { tls: { ...tls, ciphers: CIPHERS } }),
+      ...(tls && { tls: { cert: tls.cert, key: tls.key, ciphers: CIPHERS } }),
       // Only workers of one service, and servers with the next certificate, may share a port.
       reusePort: isShared,
       // Seconds. A request in work counts as idle too.

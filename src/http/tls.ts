@@ -6,13 +6,16 @@ import { readNamed } from '../files.ts'
 export interface Certificate {
   cert: string
   key: string
+  /** When the certificate ends, in Unix seconds. */
+  expires: number
 }
 
 /** Reads a certificate and its key. @throws Failure if one is unreadable or wrong, or they do not belong together */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const [cert, leaf] = readPem('TLS_CERT_FILE', certFile, 'certificate', pem => new X509Certificate(pem))
   const [key, privateKey] = readPem('TLS_KEY_FILE', keyFile, 'private key', createPrivateKey)
-  if (leaf.checkPrivateKey(privateKey)) return { cert, key }
+  if (leaf.checkPrivateKey(privateKey))
+    return { cert, key, expires: Math.floor(Date.parse(leaf.validTo) / 1000) }
   throw new Failure(`the key in ${keyFile} (TLS_KEY_FILE) is not that of ${certFile} (TLS_CERT_FILE)`)
 }
 

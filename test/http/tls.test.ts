@@ -106,7 +106,16 @@ describe('serve with a certificate', () => {
 
   test('keeps the old certificate and logs the reason if the new one is invalid', async () => {
     install(FIRST)
-    const server = await serve(env)
+    const running = await start(['serve'], { env: { PORT: '0', ADMIN_PORT: '0', ...env } })
+    const [line] = await running.shows(/^.*"msg":"listening".*\n/m)
+    const { url, admin } = JSON.parse(line) as { url: string; admin: string }
+    const server = { ...running, url }
+    const metric = async (name: string) => {
+      const text = await (await fetch(`${admin}/metrics`)).text()
+      return Number(new RegExp(`^axport_certificate_${name} (.*)$`, 'm').exec(text)?.[1])
+    }
+    expect(await metric('expiry_timestamp_seconds')).toBe(Date.UTC(2049, 11, 31) / 1000)
+    expect(await metric('reload_failed')).toBe(0)
     for (const [broken, reason] of [
       [{ cert: FIRST.cert, key: SECOND.key }, /is not that of/],
       [{ cert: 'nonsense', key: FIRST.key }, /no certificate in PEM form/],
@@ -115,7 +124,11 @@ describe('serve with a certificate', () => {
       server.signal('SIGHUP')
       await server.shows(reason)
       expect(await shown(server.url)).toBe('first')
+      expect(await metric('reload_failed')).toBe(1)
     }
+    install(SECOND)
+    server.signal('SIGHUP')
+    await until('the metric is 0 again', async () => (await metric('reload_failed')) === 0)
     expect(server.stdout()).not.toContain('PRIVATE KEY')
     server.signal('SIGTERM')
     expect((await server.finished).code).toBe(0)

@@ -26,6 +26,8 @@ interface Sources {
   held(): number
   primary: ServingDatabase
   standbys: Standbys | undefined
+  /** The certificate in use; without one, `expires` is undefined. */
+  tls: { expires: number | undefined; isReloadFailed: boolean }
 }
 
 /** The metrics of this process. Labels are routes and statuses: nothing of a request itself, and few. */
@@ -77,7 +79,7 @@ export function onlyCounts(metrics: MetricsJson): MetricsJson {
 }
 
 function addSourceMetrics(
-  { counters, inFlight, held, primary, standbys }: Sources,
+  { counters, inFlight, held, primary, standbys, tls }: Sources,
   registry: Registry,
 ): void {
   const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
@@ -101,6 +103,20 @@ function addSourceMetrics(
   add('database_connections_in_use', 'Connections to the database that run a statement.', sum('inUse'))
   add('database_connections_idle', 'Connections to the database that wait for a statement.', sum('idle'))
   add('database_waiting', 'Statements that wait for a connection.', sum('waiting'))
+  addRead(
+    registry,
+    'axport_certificate_expiry_timestamp_seconds',
+    'When the certificate of the port ends. Absent without one.',
+    () => tls.expires,
+    'min',
+  )
+  addRead(
+    registry,
+    'axport_certificate_reload_failed',
+    '1 from a SIGHUP whose certificate could not be used until the next one that could, or 0. Absent without one.',
+    () => (tls.expires === undefined ? undefined : Number(tls.isReloadFailed)),
+    'max',
+  )
   addDataMetrics(primary, registry)
   if (standbys) addServerMetrics(standbys, registry)
 }
