@@ -5,6 +5,8 @@ import { Failure } from '../errors.ts'
 import type { Address } from '../http/address.ts'
 import { databaseChecks } from '../http/admin/database-checks.ts'
 import { Metrics } from '../http/admin/metrics.ts'
+import { lastHour, Minutes } from '../http/admin/minutes.ts'
+import type { ServiceNumbers } from '../http/admin/page.ts'
 import { type Check, type Readiness, readinessOf } from '../http/admin/readiness.ts'
 import type { Limits } from '../http/endpoint.ts'
 import { startServer } from '../http/server.ts'
@@ -85,7 +87,11 @@ export async function startService(database: Database, log: Logger, address: Add
   ]
   const load = { inFlight: () => server.inFlight(), held: () => server.held() }
   const metrics = new Metrics({ build: BUILD, counters, ...load, primary, standbys, tls })
-  const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
+  const minutes = new Minutes()
+  const onAnswered: Metrics['observe'] = answered => {
+    metrics.observe(answered)
+    minutes.note(answered.status)
+  }
   const options = { certificate, standbys, slowMs, counters, trustedProxies, onAnswered }
   const server = startServer(primary, log, address, limits.http, options)
   const stopPurging = startPurging(primary, { log, counters, isReadOnly: () => primary.checkReadOnly() })
@@ -94,8 +100,10 @@ export async function startService(database: Database, log: Logger, address: Add
     url: server.url,
     disclosures: isRecording ? 'on' : 'off',
     metrics: () => metrics.registry.metrics(),
-    /** The metrics as data, for the supervisor. */
-    metricsJson: () => metrics.registry.getMetricsAsJSON(),
+    /** The metrics as data, and the requests of the last hour. */
+    async numbers(): Promise<ServiceNumbers> {
+      return { metrics: await metrics.registry.getMetricsAsJSON(), minutes: lastHour([minutes.list()]) }
+    },
 
     async readiness(): Promise<Readiness> {
       const readiness = await readinessOf(checks)

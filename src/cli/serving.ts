@@ -98,6 +98,10 @@ export class ServingProcess implements AdminView {
   async metrics(): Promise<string> {
     return (await this.service?.metrics()) ?? ''
   }
+
+  async numbers() {
+    return (await this.service?.numbers()) ?? { metrics: [] }
+  }
 }
 
 /** Starts the operator's server if ADMIN_PORT is set. @throws Failure if the port cannot be listened on */

@@ -3,6 +3,8 @@ import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { freePort, urlOf } from '../http/address.ts'
 import { type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
+import { lastHour } from '../http/admin/minutes.ts'
+import type { ServiceNumbers } from '../http/admin/page.ts'
 import { addRead } from '../http/admin/read-metric.ts'
 import { type CheckResult, isReady, type Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
@@ -109,7 +111,7 @@ export class Supervisor implements AdminView {
         this.workers[index] = replacement
         void replacement.prepared.promise.then(() => replacement.send({ kind: 'listen', port }))
         this.replacements++
-        const counts = [this.replacedMetrics, onlyCounts(worker.metrics)]
+        const counts = [this.replacedMetrics, onlyCounts(worker.numbers.metrics)]
         this.replacedMetrics = await AggregatorRegistry.aggregate(counts).getMetricsAsJSON()
       } catch (error) {
         log.error({ worker: index + 1, code: (error as { code?: string }).code }, 'worker cannot be started')
@@ -144,19 +146,29 @@ export class Supervisor implements AdminView {
     return { ready: isReady(checks), checks, ...(servers.length > 0 && { servers }) }
   })
 
-  readonly metrics = shared(async (): Promise<string> => {
+  private readonly registry = shared(async (): Promise<Registry> => {
     const listening = this.workers.filter(worker => worker.isListening)
     await Promise.all(
       listening.map(async worker => {
-        worker.metrics = (await worker.request('metrics')) ?? worker.metrics
+        worker.numbers = (await worker.request('numbers')) ?? worker.numbers
       }),
     )
-    const all = [this.replacedMetrics, ...this.workers.map(({ metrics }) => metrics)]
+    const all = [this.replacedMetrics, ...this.workers.map(({ numbers }) => numbers.metrics)]
     const registry: Registry = AggregatorRegistry.aggregate(all)
     addRead(registry, 'axport_workers_listening', 'Workers that share the port.', () => listening.length)
     addRead(registry, 'axport_workers_replaced_total', 'Workers that were replaced.', () => this.replacements)
-    return await registry.metrics()
+    return registry
   })
+
+  async metrics(): Promise<string> {
+    return await (await this.registry()).metrics()
+  }
+
+  /** The minutes of a worker that has ended are not known any more. */
+  async numbers(): Promise<ServiceNumbers> {
+    const metrics = await (await this.registry()).getMetricsAsJSON()
+    return { metrics, minutes: lastHour(this.workers.map(({ numbers }) => numbers.minutes)) }
+  }
 }
 
 const SEVERITIES = ['wrong', 'warning', 'skipped', 'ok'] as const

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { setting } from '../config.ts'
 import { Interrupted, UsageFailure } from '../errors.ts'
-import type { MetricsJson } from '../http/admin/metrics.ts'
+import type { ServiceNumbers } from '../http/admin/page.ts'
 import type { Readiness } from '../http/admin/readiness.ts'
 import { within } from '../within.ts'
 import { thisProgram } from './process.ts'
@@ -15,7 +15,7 @@ interface Reports {
   /** An answer that needs nothing but the event loop of the worker. */
   presence: true
   readiness: Readiness
-  metrics: MetricsJson
+  numbers: ServiceNumbers
 }
 
 /** Over Bun's IPC channel: the database is open; the port is listened on; a requested report. */
@@ -44,7 +44,7 @@ export async function serveAsWorker(number: number): Promise<void> {
   const reports = {
     presence: async (): Promise<true> => true,
     readiness: async () => await service?.readiness(),
-    metrics: async () => await service?.metricsJson(),
+    numbers: async () => await service?.numbers(),
   }
   process.on('message', async (message: ToWorker) => {
     if (message.kind === 'listen') assignedPort.resolve(message.port)
@@ -78,7 +78,8 @@ export class WorkerProcess {
   readonly listening = Promise.withResolvers<void>()
   /** How it ended, as "exit code 1" or "SIGKILL", and the line that it failed with, if any. */
   readonly ended: Promise<{ how: string; complaint: string | undefined }>
-  metrics: MetricsJson = []
+  /** As of its last report. */
+  numbers: ServiceNumbers = { metrics: [], minutes: [] }
   failedProbes = 0
   readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
   private readonly answers = new Map<keyof Reports, (report: unknown) => void>()

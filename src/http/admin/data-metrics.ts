@@ -9,7 +9,7 @@ import { unlessBusy } from './readiness.ts'
 /** Numbers that take longer are absent from the metrics. */
 const DATA_TIMEOUT_MS = 1000
 
-type Data = Record<'version' | 'imported' | 'backup' | 'rehearsal' | 'secret', string | null>
+type Data = Record<'version' | 'imported' | 'backup' | 'rehearsal' | 'secret' | 'disclosing', string | null>
 type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'waiting', string | null>
 
 const DATA: Record<keyof Data, [name: string, help: string]> = {
@@ -27,6 +27,7 @@ const DATA: Record<keyof Data, [name: string, help: string]> = {
     'oldest_secret_timestamp_seconds',
     'When the oldest secret of an enabled integration was made, without those that are to end.',
   ],
+  disclosing: ['disclosures_on', '1 if disclosures are recorded, or 0.'],
 }
 
 const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> = {
@@ -87,7 +88,8 @@ const selectData = statement<Record<string, never>, Data>(
       select extract(epoch from min(s.created_at))::text
       from integration_secrets s join integrations i on i.id = s.integration_id
       where s.expires_at is null and i.disabled_at is null
-    ) as secret`,
+    ) as secret,
+    (select is_on::integer::text from disclosure_state) as disclosing`,
   false,
 )
 
