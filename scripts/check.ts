@@ -2,7 +2,6 @@
 // tests.
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
-import { auditDependencies } from './audit.ts'
 import { countTests, secondsOfFiles, skippedBecause } from './junit.ts'
 import { print, runStep } from './step.ts'
 import { isLong, runTests, type TestRun, type Tier, testFiles } from './tests.ts'
@@ -69,7 +68,6 @@ const step = async (name: string, ...command: string[]) => {
 const besides = Promise.all([
   step('format and lint', join(modules, '@biomejs', 'biome', 'bin', 'biome'), 'ci', ...colors),
   step('types', join(modules, 'typescript', 'bin', 'tsc'), '--noEmit'),
-  auditDependencies(root),
 ])
 const isBuilt = await step('build', join(root, 'scripts', 'build.ts'), '--outfile', executable)
 const runs = await runTests(root, tier, executable, seedOfRun(), process.argv.includes('--update-timings'))

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomInt, sign } from 'node:crypto'
 
 /** A self-signed certificate for localhost and an IPv4 address, and its key; both in PEM. */
 export function selfSigned(
@@ -19,7 +19,7 @@ export function selfSigned(
   const isAuthority = sequence(object('2.5.29.19'), der(0x04, sequence(der(0x01, Buffer.of(0xff)))))
   const body = sequence(
     der(0xa0, integer(2)),
-    integer(Math.floor(Math.random() * 2 ** 30) + 1),
+    integer(randomInt(1, 2 ** 30)),
     signedBy,
     subject,
     sequence(der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from('491231000000Z'))),

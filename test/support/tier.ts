@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+
 /**
  * True under `CHECK=all`, false in the fast tier. Files that run only under `CHECK=all` are named `*.long.test.ts` and
  * need not check this.
@@ -20,7 +22,7 @@ export function randomBelow(limit: number): number {
 }
 
 function readSeed(value: string | undefined): number {
-  if (value === undefined || value === '') return thorough ? Math.floor(Math.random() * 2 ** 30) : 20_261_120
+  if (value === undefined || value === '') return thorough ? randomInt(2 ** 30) : 20_261_120
   if (!/^\d+$/.test(value) || Number(value) >= 2 ** 31)
     throw new Error(`TEST_SEED must be an integer from 0 to 2147483647, not ${JSON.stringify(value)}`)
   return Number(value)
