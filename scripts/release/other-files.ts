@@ -34,7 +34,7 @@ function fromOperate(...names: string[]): Record<string, string> {
 
 /** The documents, in the folders of the sources, so that the links between them hold. */
 const documents = (): [name: string, path: string][] =>
-  ['README.md', 'docs/*', 'docs/operate/**', 'docs/integrate/**']
+  ['README.md', 'SECURITY.md', 'docs/*', 'docs/operate/**', 'docs/integrate/**']
     .flatMap(pattern => [...new Bun.Glob(pattern).scanSync(root)])
     .sort()
     .map(path => [path, path])
