@@ -7,7 +7,7 @@ const HEIGHT = 100
 
 /** Requests a minute as bars: answered, refused (4xx) and failed (5xx) on top of each other, failed at the bottom. */
 export function chart(minutes: Minute[]): Html {
-  const highest = Math.max(1, ...minutes.map(({ answered, refused, failed }) => answered + refused + failed))
+  const highest = Math.max(0, ...minutes.map(({ answered, refused, failed }) => answered + refused + failed))
   const width = minutes.length * STEP
   const bars = minutes.map(({ answered, refused, failed }, at) => {
     let top = HEIGHT

@@ -108,7 +108,7 @@ function processes(read: Numbers): Row[] {
   const memory = read.value('process_resident_memory_bytes')
   const lag = read.value('axport_event_loop_lag_seconds', { percentile: '99' })
   const rows: Row[] = [
-    ['version', build && `${build.labels.version} (${build.labels.commit})`],
+    ['version', build && [build.labels.version, build.labels.commit].filter(Boolean).join(', ')],
     ['schema', MIGRATIONS.at(-1)?.name],
     ['workers', read.text('axport_workers_listening')],
     ['requests in flight', read.text('axport_requests_in_flight')],
