@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import postgres from 'postgres'
-import { badFindings } from '../support/doctor.ts'
+import { diagnose } from '../support/doctor.ts'
 import { codeUnder, pageOf } from '../support/document.ts'
 import { axport, cleanUp } from '../support/executable.ts'
 import { assessment, ORGANIZATION, PRODUCT, world } from '../support/fixtures.ts'
@@ -96,21 +96,32 @@ requires(PGBOUNCER).describe('behind PgBouncer with the file in docs/operate/dat
     })
   })
 
-  test('doctor says what server_login_retry is, and what to set', async () => {
-    const pooler = async (url: string) => (await badFindings(url)).find(line => line.startsWith('pooler: '))
-    expect(await pooler(bouncer.url)).toEndWith('no statement is prepared; its server_login_retry is 1')
-    for (const [change, expected] of [
+  test('doctor finds the documented file ok, says what is missing in others, and fails for none', async () => {
+    const pooler = async (url: string) => {
+      const { findings, line } = await diagnose({ DATABASE_URL: url })
+      expect(line).toBeNull()
+      return findings.find(({ check }) => check === 'pooler')
+    }
+    expect(await pooler(bouncer.url)).toMatchObject({
+      status: 'ok',
+      detail: expect.stringMatching(/no statement is prepared; its server_login_retry is 1$/),
+    })
+    for (const [change, status, expected] of [
       [
         (text: string) => text.replace(/^server_login_retry.*\n/m, ''),
+        'warning',
         'after a restart of Postgres it refuses connections for 15 s: set its server_login_retry to 1',
       ],
       [
         (text: string) => text.replace(/^stats_users.*\n/m, ''),
+        'note',
         'if it is PgBouncer, set its server_login_retry to 1 (doctor checks that when stats_users has axport_serve)',
       ],
     ] as const) {
       const other = await startDocumentedPgBouncer(loaded.database, change)
-      expect(await pooler(other.url)).toEndWith(`no statement is prepared; ${expected}`)
+      const found = await pooler(other.url)
+      expect(found?.status).toBe(status)
+      expect(found?.detail).toEndWith(`no statement is prepared; ${expected}`)
       await other.stop()
     }
   })

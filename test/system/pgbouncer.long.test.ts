@@ -203,7 +203,7 @@ for (const [mode, size] of [
     test('doctor reports the pooler, and that the pooler does not pass statement_timeout to the server', async () => {
       const findings = await badFindings(bouncer.url)
       expect(findings.slice(0, 3)).toEqual([
-        expect.stringMatching(/^pooler: note, one is in between/),
+        expect.stringMatching(/^pooler: warning, one is in between/),
         expect.stringMatching(/^connections: note/),
         expect.stringMatching(
           /^statement timeout: note, none, .*give serve a role of its own \(this one also imports\): alter role ROLE set statement_timeout = 10000$/,
