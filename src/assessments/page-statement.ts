@@ -51,7 +51,7 @@ const COLUMNS = {
   ...ACCESS,
   documents: sql`documents`,
   size: sql`size`,
-  /** The sort key and the id of the last of them. */
+  /** The sort key and the id of the last of them. A date is ISO, whatever the DateStyle: a later page is read from it. */
   lastKey: sql`last_key`,
   lastId: sql`last_id`,
   /** The ids of the records and of their educators, if disclosures are recorded. */
@@ -71,11 +71,12 @@ export const PAGE = rowOf({
 
 /** The statement that reads a run of records, from one snapshot. test/assessments/statements has two of them. */
 export function pageSql(shape: Shape): SQL {
-  const { narrowed, hasSets, isRemembered, isRecorded } = shape
+  const { narrowed, hasSets, isRemembered, isRecorded, sort } = shape
   const token = liveToken(hasSets ? [] : narrowed)
   const since = sql`
 cross join lateral (${changesSince(shape, isRecorded)}
 ) as since${joinNewest}`
+  const last = sql`(array_agg(key))[count(*)]`
   return sql`
 select ${(isRemembered ? PAGE : SNAPSHOT).list}
 from (
@@ -85,7 +86,7 @@ cross join lateral (
   select
     string_agg(document, ',') as documents,
     count(*) as size,
-    (array_agg(key))[count(*)] as last_key,
+    ${sort === 'certified_on' ? sql`to_char(${last}, 'YYYY-MM-DD')` : last} as last_key,
     (array_agg(id))[count(*)] as last_id,
     ${isRecorded ? sql`array_agg(id)` : sql`null`} as assessment_ids,
     ${isRecorded ? sql`array_agg(user_id)` : sql`null`} as user_ids

@@ -82,7 +82,7 @@ function connectTo({ socketPath }: EmbeddedDatabase): Sql {
 }
 
 /** A raw connection, for messages of the protocol that postgres.js does not send. */
-export function rawConnection({ socketPath }: EmbeddedDatabase) {
+export function rawConnection({ socketPath }: Pick<EmbeddedDatabase, 'socketPath'>) {
   const socket = connect(socketPath)
   let received = ''
   socket.on('data', data => {

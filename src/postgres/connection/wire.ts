@@ -40,7 +40,7 @@ export function client(
   socket: () => Promise<Socket>,
   options: Options<Record<string, PostgresType>>,
 ): Sql {
-  // A date is read back as it was written, ISO: it is part of a remembered position.
+  // The instants of a platform are read from the text of a COPY.
   const connection = { application_name: 'axport', TimeZone: 'UTC', DateStyle: 'ISO', ...parameters }
   // openSocket() does what these three are for.
   const done = { ssl: false, keep_alive: 0, connect_timeout: 0 }

@@ -1,61 +1,6 @@
-import type { Socket } from 'node:net'
-
-/** A connection of a client, which speaks the Postgres protocol (version 3). */
-export class Client {
-  /** The startup packet, which has no type, has been read. */
-  isStarted = false
-  /** The messages of the batch that is still arriving. */
-  batch: Buffer[] = []
-  /** A Flush has sent the beginning of the batch to the engine, and no Sync has ended it yet. */
-  isFlushed = false
-  /** The names of its prepared statements. */
-  readonly statements = new Set<string>()
-  private chunks: Buffer[] = []
-  private size = 0
-  private wanted = 0
-
-  constructor(readonly socket: Socket) {}
-
-  /** The messages that `chunk` completes. @throws Error for a length that would crash the engine */
-  *take(chunk: Buffer): Generator<Buffer> {
-    this.chunks.push(chunk)
-    this.size += chunk.length
-    // Otherwise a message of many megabytes would be copied with every chunk.
-    if (this.size < this.wanted) return
-    let bytes = Buffer.concat(this.chunks)
-    for (;;) {
-      this.wanted = this.lengthOf(bytes)
-      if (bytes.length < this.wanted) break
-      yield bytes.subarray(0, this.wanted)
-      bytes = bytes.subarray(this.wanted)
-    }
-    this.chunks = [bytes]
-    this.size = bytes.length
-  }
-
-  private lengthOf(bytes: Buffer): number {
-    const start = this.isStarted ? 1 : 0
-    if (bytes.length < start + 4) return start + 4
-    const length = bytes.readUInt32BE(start)
-    // The limits of Postgres.
-    const limit =
-      this.isStarted && 'PBQdcf'.includes(String.fromCharCode(bytes[0] ?? 0)) ? 0x3fffffff : 10_000
-    if (length < (this.isStarted ? 4 : 8) || length > limit) throw new Error('invalid message length')
-    return start + length
-  }
-
-  /** Ends the connection with a FATAL error of that SQLSTATE. */
-  refuse(code: string, reason: string): void {
-    this.socket.write(message('E', `SFATAL\0VFATAL\0C${code}\0M${reason}\0\0`))
-    // Without a ReadyForQuery, the first query of postgres.js' next connection fails with this error or gets no answer.
-    this.socket.write(message('Z', 'I'))
-    this.socket.destroy()
-  }
-}
-
 /** The startup packet of the engine's one session. */
 export const STARTUP = Buffer.from('\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0')
-const SYNC = message('S')
+export const SYNC = message('S')
 /** Closes the unnamed prepared statement. */
 export const CLOSE_UNNAMED = Buffer.concat([message('C', 'S\0'), SYNC])
 
@@ -72,11 +17,21 @@ export const CHECKPOINT_IF_DUE = message(
    end $$\0`,
 )
 
-function message(type: string, body = ''): Buffer {
+/** ReadyForQuery outside a transaction. */
+export const READY = message('Z', 'I')
+
+/** An ErrorResponse. */
+export const errorMessage = (severity: 'ERROR' | 'FATAL', code: string, reason: string): Buffer =>
+  message('E', `S${severity}\0V${severity}\0C${code}\0M${reason}\0\0`)
+
+export function message(type: string, body = ''): Buffer {
   const bytes = Buffer.from(`${type}\0\0\0\0${body}`)
   bytes.writeUInt32BE(bytes.length - 1, 1)
   return bytes
 }
+
+/** The type of a message, or another letter in it. */
+export const typeOf = (bytes: Buffer, at = 0): string => String.fromCharCode(bytes[at] ?? 0)
 
 /** A text that ends in NUL, as the protocol writes names. */
 export function text(bytes: Buffer, from: number): string {
@@ -96,7 +51,49 @@ export function transactionState(answer: Buffer): string {
  */
 export function cleanup(statements: Iterable<string>): Buffer {
   const rollback = message('Q', 'rollback\0')
-  const reset = message('Q', 'reset session authorization; reset all\0')
+  return Buffer.concat([rollback, SYNC, rollback, reset(statements)])
+}
+
+/**
+ * Makes the session as new, and closes these prepared statements. The engine has no session authorization to which RESET
+ * could lead back.
+ */
+export function reset(statements: Iterable<string>): Buffer {
   const closes = [...statements].map(name => message('C', `S${name}\0`))
-  return Buffer.concat([rollback, SYNC, rollback, reset, ...closes, SYNC])
+  return Buffer.concat([RESET, ...closes, SYNC])
+}
+
+const RESET = Buffer.concat([
+  message('Q', 'set session authorization postgres; set role none; reset all\0'),
+  message(
+    'Q',
+    `close all; unlisten *; select pg_advisory_unlock_all(); discard temp;
+    do $$ declare statement text; begin
+      for statement in select name from pg_prepared_statements where from_sql loop
+        execute format('deallocate %I', statement);
+      end loop;
+    end $$\0`,
+  ),
+])
+
+/** The messages of an answer, each from its type on. */
+export function* messagesIn(answer: Buffer): Generator<Buffer> {
+  for (let rest = answer; rest.length > 0; ) {
+    const size = 1 + rest.readUInt32BE(1)
+    yield rest.subarray(0, size)
+    rest = rest.subarray(size)
+  }
+}
+
+/** The columns of the first row of an answer, which are text in hexadecimal, or null; none for an answer without a row. */
+export function columnsOf(answer: Buffer): (string | undefined)[] {
+  const row = messagesIn(answer).find(each => typeOf(each) === 'D')
+  const columns: (string | undefined)[] = []
+  for (let at = 7; row && at < row.length; ) {
+    const size = row.readInt32BE(at)
+    at += 4
+    columns.push(size < 0 ? undefined : Buffer.from(row.toString('latin1', at, at + size), 'hex').toString())
+    at += Math.max(0, size)
+  }
+  return columns
 }

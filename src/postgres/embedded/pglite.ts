@@ -2,21 +2,26 @@ import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { PGlite } from '@electric-sql/pglite'
 import { onTimeout } from '../connection/clock.ts'
+import { ForeignSession } from './foreign-session.ts'
+import { Client } from './pglite-client.ts'
 import {
   CHECKPOINT_IF_DUE,
   CLOSE_UNNAMED,
-  Client,
   COPY_FAIL,
   cleanup,
   STARTUP,
   text,
   transactionState,
+  typeOf,
 } from './pglite-messages.ts'
 
 const MAX_CONNECTIONS = 50
 
 /** How long a connection with an open transaction may send nothing: an import may read a slow pipe. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5 * 60_000
+
+/** The same for another program, such as psql, while others wait. A request waits for longer (DATABASE_WAIT). */
+const FOREIGN_IDLE_MS = 3000
 
 /** The engine has no timers. A BEGIN that ends in this, as that of a read of a service, sets another time. */
 const SET_TIMEOUT = /\bset local idle_in_transaction_session_timeout = ([1-9]\d*)$/
@@ -32,6 +37,8 @@ const BOOT_PAUSE_MS = 1_000
 interface Job {
   /** The client that gets the answer. */
   client?: Client
+  /** The session of a client that is not axport. */
+  session?: ForeignSession | undefined
   bytes: Buffer
   /** They end in a Sync or are a simple query, so that the engine answers with ReadyForQuery. */
   isComplete: boolean
@@ -114,36 +121,41 @@ class Scheduler {
     socket.on('close', () => {
       this.clients.delete(client)
       this.queue = this.queue.filter(job => job.client !== client)
-      if (client.isStarted) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
+      if (client.isStarted)
+        this.enqueue({ client, bytes: cleanup(client.statements.keys()), isComplete: true })
     })
   }
 
-  private receive(client: Client, message: Buffer): void {
-    if (!client.isStarted) return void this.open(client, message.readUInt32BE(4))
-    const type = String.fromCharCode(message[0] ?? 0)
+  private receive(client: Client, received: Buffer): void {
+    if (!client.isStarted) return void this.open(client, received)
+    const message = client.session?.renamed(received) ?? received
+    const type = typeOf(message)
     if (type === 'X') return void client.socket.end()
     // Data of a COPY may still arrive after the COPY was refused.
     if ('dcf'.includes(type)) return
     if (!'PBDECHSQ'.includes(type)) throw new Error(`message ${type} is not supported`)
-    if (type === 'P') client.statements.add(text(message, 5))
-    if (type === 'C' && message[5] === 'S'.charCodeAt(0)) client.statements.delete(text(message, 6))
+    if (type === 'P') client.statements.set(text(message, 5), message)
+    if (type === 'C' && typeOf(message, 5) === 'S') client.statements.delete(text(message, 6))
     // The engine would skip such a query after an error, and not answer it.
     if (type === 'Q' && (client.isFlushed || client.batch.length > 0)) throw new Error('query inside a batch')
     client.batch.push(message)
     if (type === 'Q' || type === 'E') client.batch.push(COPY_FAIL)
     if (type === 'Q' || type === 'S' || type === 'H') {
-      this.enqueue({ client, bytes: Buffer.concat(client.batch), isComplete: type !== 'H' })
+      const bytes = Buffer.concat(client.batch)
+      this.enqueue({ client, session: client.session, bytes, isComplete: type !== 'H' })
       client.batch = []
       client.isFlushed = type === 'H'
     }
   }
 
-  private async open(client: Client, code: number): Promise<void> {
+  private async open(client: Client, startup: Buffer): Promise<void> {
+    const code = startup.readUInt32BE(4)
     // Requests for encryption: SSL and GSS.
     if (code === 80877103 || code === 80877104) return void client.socket.write('N')
     // A cancel request, which cannot work: this process reads no message while a statement runs.
     if (code >>> 16 !== 3) return void client.socket.end()
     client.isStarted = true
+    client.session = ForeignSession.of(startup, client.statements)
     try {
       await this.boot()
       client.socket.write(this.greeting)
@@ -180,7 +192,7 @@ class Scheduler {
     }
   }
 
-  private async run({ client, bytes, isComplete }: Job): Promise<void> {
+  private async run({ client, session, bytes, isComplete }: Job): Promise<void> {
     const db = await this.engine?.catch(() => undefined)
     // After a crash there is nothing to clean up.
     if (!db) return void client?.socket.destroy()
@@ -188,8 +200,13 @@ class Scheduler {
       // The unnamed statement survives a Sync, and another connection must not run it.
       if (client !== this.previous) await execute(db, CLOSE_UNNAMED)
       this.previous = client
-      const answer = await execute(db, bytes)
-      this.setHolder(!isComplete || transactionState(answer) !== 'I' ? client : undefined, bytes)
+      const run = (messages: Buffer) => execute(db, messages)
+      if (session && client !== this.holder && !(await session.begin(run)))
+        return client?.refuse('55000', 'the settings of this session cannot be put back')
+      let answer = await run(bytes)
+      const isHeld = !isComplete || transactionState(answer) !== 'I'
+      if (session && !isHeld) answer = await session.end(run, answer, this.statementsBeside(client))
+      this.setHolder(isHeld ? client : undefined, bytes)
       if (client && !client.socket.destroyed) client.socket.write(answer)
     } catch (error) {
       // The engine has crashed. Only its files are closed: its state must not be written.
@@ -203,15 +220,28 @@ class Scheduler {
     }
   }
 
+  /** The prepared statements of the other connections. */
+  private statementsBeside(one: Client | undefined): Map<string, Buffer> {
+    const others = [...this.clients].filter(each => each !== one)
+    return new Map(others.flatMap(({ statements }) => [...statements]))
+  }
+
+  /** Ends a holder that sends nothing for too long. Another program may keep the engine for as long as nobody waits. */
+  private endIdle(holder: Client): void {
+    this.stopIdle = onTimeout(this.idleMs, () => {
+      if (holder.session && this.queue.length === 0) this.endIdle(holder)
+      else holder.refuse('25P03', 'an open transaction was idle for too long')
+    })
+  }
+
   /** @param bytes the messages with which it has become the holder, or stayed it */
   private setHolder(holder: Client | undefined, bytes: Buffer = Buffer.alloc(0)): void {
     this.stopIdle()
-    const kept = holder === this.holder ? this.idleMs : IDLE_IN_TRANSACTION_TIMEOUT_MS
+    const byDefault = holder?.session ? FOREIGN_IDLE_MS : IDLE_IN_TRANSACTION_TIMEOUT_MS
+    const kept = holder === this.holder ? this.idleMs : byDefault
     this.holder = holder
     this.idleMs = timeoutIn(bytes) ?? kept
-    if (!holder) return
-    const end = () => holder.refuse('25P03', 'an open transaction was idle for too long')
-    this.stopIdle = onTimeout(this.idleMs, end)
+    if (holder) this.endIdle(holder)
   }
 }
 

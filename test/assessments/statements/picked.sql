@@ -17,7 +17,7 @@ cross join lateral (
   select
     string_agg(document, ',') as documents,
     count(*) as size,
-    (array_agg(key))[count(*)] as last_key,
+    to_char((array_agg(key))[count(*)], 'YYYY-MM-DD') as last_key,
     (array_agg(id))[count(*)] as last_id,
     null as assessment_ids,
     null as user_ids
