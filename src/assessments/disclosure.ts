@@ -19,24 +19,28 @@ export interface PendingDisclosure extends DisclosedRecords {
  * @throws the error of the statement or the connection, and then they may be recorded or not
  */
 export async function recordDisclosures(db: Runner, disclosures: PendingDisclosure[]): Promise<void> {
-  const each = (column: (disclosure: PendingDisclosure) => string | null) => disclosures.map(column)
+  const each = (column: (disclosure: PendingDisclosure) => string) => disclosures.map(column)
   await record(db, {
     keys: each(({ key }) => key),
     requests: each(({ requestId }) => requestId),
-    addresses: each(({ address }) => address ?? null),
+    addresses: each(({ address }) => address ?? ''),
     clients: each(({ clientId }) => clientId),
     assessments: each(({ assessments }) => assessments),
     people: each(({ people }) => people),
     // Our own names, which need no quotes.
-    filters: each(({ filters }) => (filters.length > 0 ? `{${filters}}` : null)),
+    filters: each(({ filters }) => (filters.length > 0 ? `{${filters}}` : '')),
   })
 }
 
-/** Ids and filters are arrays, written as text: arrays of different lengths make no array of arrays. */
+/**
+ * Ids and filters are arrays, written as text: arrays of different lengths make no array of arrays. Addresses and filters are
+ * '' where there are none, because a null in an array would depend on array_nulls.
+ */
 const record = statement<Record<string, unknown>, object>(sql`
-  select record_disclosure(key, request, address, client, assessments::bigint[], people::bigint[], filters::text[])
+  select record_disclosure(key, request, nullif(address, '')::inet, client, assessments::bigint[], people::bigint[],
+    nullif(filters, '')::text[])
   from unnest(${sql.placeholder('keys')}::uuid[], ${sql.placeholder('requests')}::text[],
-    ${sql.placeholder('addresses')}::inet[], ${sql.placeholder('clients')}::text[],
+    ${sql.placeholder('addresses')}::text[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`)
 

@@ -7,6 +7,7 @@ import { type AdminView, startAdminServer } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { passingReason } from '../postgres/failures.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
+import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
 import { within } from '../within.ts'
 import { terminated } from './process.ts'
 import { readLimits, readTls, startService } from './service.ts'
@@ -60,6 +61,7 @@ export class ServingProcess implements AdminView {
     if (!database) return void this.log.info({ signal: await this.signalled }, 'stopping')
     try {
       await requireUsableSchema(database.sql)
+      await requireFiringTriggers(database.sql, 'the service does not start')
       return await work(database)
     } finally {
       await database.close()

@@ -102,13 +102,16 @@ export async function checkTriggers(db: Sql): Promise<Finding[]> {
     where setdatabase in (0, (select oid from pg_database where datname = current_database()))
       and 'session_replication_role=replica' = any (setconfig)
     order by whose`
+  const [own] = await db`
+    select from pg_settings
+    where name = 'session_replication_role' and setting = 'replica' and source not in ('database', 'user', 'database user')`
   // The apply worker of a subscription fires no statement triggers. A copy of the read model needs none.
   const subscriptions = await db<{ name: string; tables: string[] }[]>`
-    select s.subname as name, array_agg(r.srrelid::regclass::text order by r.srrelid::regclass::text) as tables
-    from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid
+    select s.subname as name, array_agg(c.relname::text order by c.relname) as tables
+    from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid join pg_class c on c.oid = r.srrelid
     where r.srrelid in (select to_regclass(name) from unnest(${[...SOURCE_TABLES, ...COPIED]}::text[]) as name)
     group by s.subname
-    having not array_agg(r.srrelid::regclass::text) @> ${COPIED}::text[]
+    having not array_agg(c.relname::text) @> ${COPIED}::text[]
     order by name`
   const findings = [
     ...missing.map(({ names }) =>
@@ -128,6 +131,14 @@ export async function checkTriggers(db: Sql): Promise<Finding[]> {
         `sessions with session_replication_role = replica fire no triggers: alter role ${whose} reset session_replication_role; then axport refresh`,
       ),
     ),
+    ...(own
+      ? [
+          wrong(
+            'triggers',
+            'the session of doctor itself has session_replication_role = replica, from the configuration of the server or from DATABASE_URL, and fires no triggers: remove it there; then axport refresh',
+          ),
+        ]
+      : []),
     ...subscriptions.map(({ name, tables }) =>
       warning(
         'triggers',

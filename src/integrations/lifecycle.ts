@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
 
 /** What operators note about an integration: its purpose and whom to contact. null where nothing is noted. */
 export interface Description {
@@ -23,8 +24,12 @@ export interface IntegrationRow extends Description {
 export const unknownIntegration = (clientId: string): Failure =>
   new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 
-/** Sets the host that the history records for this transaction: over a unix socket a server sees no address. */
+/**
+ * Sets the host that the history records for this transaction: over a unix socket a server sees no address.
+ * @throws Failure if the triggers that write the history would not fire
+ */
 export async function setHost(sql: TransactionSql): Promise<void> {
+  await requireFiringTriggers(sql, 'nothing was changed')
   await sql`select set_config('axport.host', ${hostname()}, true)`
 }
 

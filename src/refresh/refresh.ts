@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from 'postgres'
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
 import { Failure, firstThree } from '../errors.ts'
+import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
 import { compareCounts, compareRows, type Difference } from '../tables/read-model.ts'
 
 /** Ids in a batch: repairing it blocks other writers for some tenths of a second. */
@@ -11,6 +12,7 @@ const BATCH = 2000
  * Each batch is a transaction; one without a difference takes no lock. Returns what was repaired, by table.
  */
 export async function refresh(db: Sql, organizations: string[] | undefined, onRows: (rows: number) => void) {
+  await requireFiringTriggers(db, 'nothing was refreshed')
   // Without the row of export_state the views render nothing, and all records would be deleted.
   if ((await db`select from export_state`).length === 0)
     throw new Failure("export_state has no row: insert into export_state (time_zone) values ('Area/City')")

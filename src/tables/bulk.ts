@@ -84,7 +84,7 @@ async function droppable(sql: TransactionSql, empty: string[], assessments: numb
         format('alter table %s enable trigger %I', tgrelid::regclass, tgname)
       from pg_trigger where not tgisinternal and tgenabled = 'O'
     )
-    select kind = 'trigger' or relation::regclass::text like 'export%' as "isRestoredLast", drop, restore
+    select kind = 'trigger' or relation::regclass::text ~ '^"?export' as "isRestoredLast", drop, restore
     from objects
     where kind = 'reference' or relation = any (${empty}::text[]::regclass[])
     order by array_position('{reference,key,index,trigger}'::text[], kind), name`

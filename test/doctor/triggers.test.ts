@@ -91,6 +91,13 @@ describe('axport doctor warns that writes do not reach the export, before any re
     }
   })
 
+  test('session_replication_role = replica from elsewhere', async () => {
+    const { url } = await newHealthyDatabase()
+    expect(await badFindings(`${url}?session_replication_role=replica`)).toEqual([
+      'triggers: wrong, the session of doctor itself has session_replication_role = replica, from the configuration of the server or from DATABASE_URL, and fires no triggers: remove it there; then axport refresh',
+    ])
+  })
+
   test('a subscription to source tables; a subscription that also copies the records is accepted', async () => {
     const { sql, url } = await newHealthyDatabase()
     const subscribe = `

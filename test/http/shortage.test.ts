@@ -112,7 +112,9 @@ test.each([
   try {
     const [answered, checked, detail] = await ready(running)
     expect([answered, checked]).toEqual([status, result])
-    expect(detail).toStartWith(`the database is read-only: ${NO_TOKENS}`)
+    expect(detail).toStartWith(
+      `the database is read-only (a standby, or default_transaction_read_only): ${NO_TOKENS}`,
+    )
     expect(String(detail).includes(NO_DISCLOSURES)).toBe(isOn)
     expect(await page(running)).toBe(isOn ? 503 : 200)
   } finally {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { checkReadModel } from '../../src/doctor/read-model-checks.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
 import { refresh } from '../../src/refresh/refresh.ts'
 import {
   assessment,
@@ -91,10 +92,16 @@ describe('after writes that bypassed the triggers', () => {
   })
 })
 
-test.each(['all', 'user', 'users_updated'])(
-  'an import is refused while trigger %s of a table is disabled, and the message says how to enable it',
-  async which => {
-    const { sql } = database
+test.each([
+  ['all', ''],
+  ['user', ''],
+  ['users_updated', ''],
+  ['users_updated', 'quote_all_identifiers'],
+])(
+  'an import is refused while trigger %s of a table is disabled, and the message says how to enable it %s',
+  async (which, setting) => {
+    const { url } = database
+    const { sql, close } = await openDatabase(setting ? `${url}?${setting}=on` : url, 1)
     await sql.unsafe(`alter table users disable trigger ${which}`)
     const refused = await importLines(sql, ...REFERENCED).catch(error => String(error.message))
     const enable = `alter table users enable trigger ${which === 'all' ? 'all' : 'user'}`
@@ -103,5 +110,6 @@ test.each(['all', 'user', 'users_updated'])(
       `nothing was loaded: triggers of users are disabled, and the export would not follow: ${enable}, then axport refresh`,
     )
     expect(await importLines(sql, ...REFERENCED)).toMatchObject({ loaded: true })
+    await close()
   },
 )

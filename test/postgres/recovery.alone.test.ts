@@ -179,7 +179,7 @@ describe('if the database', () => {
     await set('off')
     await service.recovery(service.token)
     expect(service.newMessages()).toEqual([
-      'the database is read-only: no tokens can be issued',
+      'the database is read-only (a standby, or default_transaction_read_only): no tokens can be issued',
       'tokens can be issued again',
     ])
   })

@@ -21,6 +21,7 @@ const FILES = [
   'db/read-model',
   'db/schema',
   'postgres/grant',
+  'postgres/settings.long',
 ].map(name => `test/${name}.test.ts`)
 
 requires(POSTGRES_15).describe('on Postgres 15', () => {

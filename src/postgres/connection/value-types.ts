@@ -29,11 +29,15 @@ export const VALUE_TYPES = {
   dates: valueType(1182, arrayOf(asIs)),
 }
 
-/** A parameter as Postgres reads it; numbers and null stay as they are. An array becomes {"1",null,"a \"quoted\" one"}. */
+/**
+ * A parameter as Postgres reads it; numbers and null stay as they are. An array becomes {"1","a \"quoted\" one"}. It has
+ * no null: with array_nulls = off Postgres would read the text "null".
+ */
 export function asText(value: ParameterOrJSON<never>): ParameterOrJSON<never> {
   if (Array.isArray(value)) {
+    if (value.includes(null)) throw new Error('an array of a parameter has a null')
     const quoted = (item: unknown) => `"${String(item).replaceAll(/["\\]/g, '\\$&')}"`
-    return `{${value.map((item: unknown) => (item === null ? 'null' : quoted(item))).join(',')}}`
+    return `{${value.map(quoted).join(',')}}`
   }
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
   return typeof value === 'boolean' ? String(value) : value

@@ -6,7 +6,7 @@ import type { StateLog } from './pool-state.ts'
 export type Write = 'tokens' | 'disclosures'
 
 const WORDS: Record<Refusal, string> = {
-  'read-only': 'the database is read-only',
+  'read-only': 'the database is read-only (a standby, or default_transaction_read_only)',
   'disk-full': 'the disk of the database is full',
   'out-of-memory': 'the database is out of memory',
   short: 'the database is short of a resource',

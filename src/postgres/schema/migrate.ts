@@ -5,6 +5,7 @@ import { onlyRow } from '../statement.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
+import { requireFiringTriggers } from './session-role.ts'
 
 /** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2000
@@ -22,6 +23,7 @@ export async function migrate(
   { timeoutMs = 300_000, onBlocked = (_blockers: string, _pauseMs: number) => {} } = {},
 ): Promise<string[]> {
   await requireSupportedServer(sql)
+  await requireFiringTriggers(sql, 'nothing was migrated')
   const applied: string[] = []
   for (const migration of migrations) {
     const startedAt = performance.now()

@@ -1,0 +1,122 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import pino from 'pino'
+import { describeError } from '../../src/errors.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { cluster } from '../support/cluster.ts'
+import { record, recorded } from '../support/disclosures.ts'
+import { assessment, educator, multiPart, ORGANIZATION, PRODUCT, range, world } from '../support/fixtures.ts'
+import { get, LIST, list, successful } from '../support/http.ts'
+import { authorize, listen, load, migratedDatabase } from '../support/service.ts'
+import { withConnection } from '../support/with-connection.ts'
+
+setDefaultTimeout(900_000)
+
+/** A value that a user, or with session_replication_role a superuser, can set for a database. */
+interface Setting {
+  name: string
+  value: string
+}
+
+/** Every parameter of the server that is a boolean or an enum and that users set, with each of its other values. */
+async function otherSettings(): Promise<Setting[]> {
+  return await withConnection(
+    (await cluster()).url(),
+    async sql =>
+      await sql<Setting[]>`
+      select name, value
+      from pg_settings cross join unnest(coalesce(enumvals, '{on,off}')) as value
+      where vartype in ('bool', 'enum') and (context = 'user' or name = 'session_replication_role')
+        and value <> setting
+        -- They are of a transaction, and no session begins with them.
+        and name not in ('transaction_deferrable', 'transaction_isolation', 'transaction_read_only')
+      order by name, value`,
+  )
+}
+
+/** The lines of a first load, and of one into its tables. */
+const FIRST = [
+  ...world(),
+  educator(502, { seid: null, name: 'Zoë "Z" Null', last_name: null, email: null }),
+  ...range(60, n =>
+    assessment(100 + n, { user_id: 501 + (n % 2), certified_at: `2026-0${1 + (n % 9)}-05T12:00:00Z` }),
+  ),
+  multiPart(200, [901, 902]),
+]
+const SECOND = [
+  educator(501, { name: 'Ana Luz', first_name: 'Ana', last_name: 'Luz', seid: null }),
+  assessment(300, { certified_at: '2026-07-04T23:59:59.999999Z' }),
+]
+
+/**
+ * Everything that a new database with the setting shows and records, after loads. Loads that are refused because of the
+ * setting are loaded without it.
+ */
+async function story(setting?: Setting): Promise<unknown> {
+  const { url, drop } = await migratedDatabase()
+  const name = new URL(url).pathname.slice(1)
+  const plain = await openDatabase(url, 1)
+  await plain.sql`select 1`
+  if (setting) await plain.sql.unsafe(`alter database ${name} set ${setting.name} = '${setting.value}'`)
+  const database = await openDatabase(url, 3)
+  const log: string[] = []
+  const { url: baseUrl, stop } = listen(database, pino({}, { write: line => void log.push(line) }))
+  const loadAll = (lines: object[]) =>
+    load(database.sql, lines).catch(async error => {
+      if (!setting || !String(error).includes(setting.name)) throw error
+      await load(plain.sql, lines)
+    })
+  try {
+    await loadAll(FIRST)
+    await record(plain.sql)
+    const { token } = await authorize(
+      { ...database, url, baseUrl, logged: () => '' },
+      [ORGANIZATION],
+      [PRODUCT],
+    )
+    const pages = []
+    for (const query of QUERIES) pages.push(await list(baseUrl, token, query))
+    await loadAll(SECOND)
+    for (const query of QUERIES) pages.push(await list(baseUrl, token, query))
+    pages.push(successful(await get(baseUrl, token, `${LIST}/200`)))
+    const disclosed = (await recorded(plain.sql)).map(each => ({ ...each, client_id: '', request_id: '' }))
+    return { pages, disclosed }
+  } catch (error) {
+    throw new Error(`${describeError(error)} ${log.filter(line => !line.includes('"status":200')).join(' ')}`)
+  } finally {
+    await stop()
+    await database.close()
+    await plain.close()
+    await drop()
+  }
+}
+
+const QUERIES = [
+  ...[0, 20, 40, 60].map(offset => `page=20&offset=${offset}`),
+  ...[0, 20, 40, 60].map(offset => `page=20&offset=${offset}&sort=user_name&order=DESC`),
+  'page=100&filter[search]=ana',
+  'page=100&filter[search]=ruiz&filter[legacy_record][]=false',
+  'filter[start_date]=2026-03-01&filter[end_date]=2026-07-04',
+  'filter[product_ids][]=1&filter[user_ids][]=501&filter[user_record_status][]=active',
+  'filter[seids][]=1234567890&filter[proctor_ids][]=77&filter[organization_ids][]=10',
+]
+
+test('with each value of a boolean or an enum that users set, every answer is the same, or an error names the setting', async () => {
+  const settings = await otherSettings()
+  expect(settings.length).toBeGreaterThan(70)
+  const expected = await story()
+  const refused: string[] = []
+  const wrong: string[] = []
+  const next = settings[Symbol.iterator]()
+  const check = async () => {
+    for (const setting of next) {
+      const { name, value } = setting
+      const shown = await story(setting).catch((error: Error) => error)
+      if (shown instanceof Error && shown.message.includes(name)) refused.push(name)
+      else if (!Bun.deepEquals(shown, expected))
+        wrong.push(`${name} = ${value}: ${shown instanceof Error ? shown.message : 'other answers'}`)
+    }
+  }
+  await Promise.all([check(), check()])
+  expect(wrong).toEqual([])
+  expect(refused.sort()).toEqual(['default_transaction_read_only', 'session_replication_role'])
+})
