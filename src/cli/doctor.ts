@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { databaseUrl, setting } from '../config.ts'
 import { checkConnections, checkStatementTimeout } from '../doctor/connection-checks.ts'
 import { checkEncryption } from '../doctor/encryption-check.ts'
+import { checkErasures } from '../doctor/erasure-check.ts'
 import { type Check, type Finding, failed, ok, runChecks, wrong } from '../doctor/finding.ts'
 import { checkLocks } from '../doctor/lock-check.ts'
 import { checkReadModel, checkTriggers } from '../doctor/read-model-checks.ts'
@@ -106,6 +107,7 @@ const checksOfData = (sql: Sql, full: boolean): Check[] => [
   ['last import', () => checkLastImport(sql)],
   ['triggers', () => checkTriggers(sql)],
   ['read model', () => checkReadModel(sql, full)],
+  ['erasures', () => checkErasures(sql)],
   ['statistics', () => checkStatistics(sql)],
   ['integrations', () => checkIntegrations(sql)],
 ]

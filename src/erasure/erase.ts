@@ -46,13 +46,21 @@ export async function erasePerson(db: Sql, userId: string, options: ErasureOptio
 }
 
 /**
- * Removes a tombstone: the next load with the person brings the person back. Returns the time of the erasure, ISO 8601 in
- * UTC; null if the person was not erased.
+ * Removes a tombstone: the next load with the person brings the person back. What is in the source tables, past the
+ * triggers, is rendered again. Returns the time of the erasure, ISO 8601 in UTC; null if the person was not erased.
+ * @throws Failure if triggers are disabled
  */
 export async function removeTombstone(db: Sql, userId: string, onWait: () => void): Promise<string | null> {
   return await inTurn(db, { dryRun: false, onWait }, async sql => {
+    await requireTriggers(sql, 'the tombstone was not removed')
     const erased = await erasedAt(sql, userId)
     await sql`delete from erasures where user_id = ${userId}`
+    await sql`
+      select refresh_export_people(array[${userId}::bigint]), refresh_export_records(array(
+        select id from assessments where user_id = ${userId}
+        union
+        select assessment_id from assessment_parts where proctor_id = ${userId}
+      ))`
     return erased
   })
 }

@@ -32,6 +32,7 @@ describe('axport doctor as the role that serves', () => {
     expect(findings.map(({ check }) => check)).toEqual(CHECKS)
     expect(await badFindings(asRole)).toEqual([
       'read model: skipped, this role cannot read the source tables: run doctor as their owner',
+      'erasures: skipped, this role cannot read the tombstones of erased people: see its privileges',
       'integrations: skipped, this role cannot read their organizations: run doctor as the owner',
     ])
   })

@@ -13,7 +13,8 @@ export const CHECKS = [
   ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock'],
   ...['encryption', 'pooler', 'writes', 'connections', 'statement timeout'],
   ...['values in the log', 'schema', 'privileges', 'locks'],
-  ...['time zone', 'disclosures', 'last import', 'triggers', 'read model', 'statistics', 'integrations'],
+  ...['time zone', 'disclosures', 'last import', 'triggers', 'read model', 'erasures', 'statistics'],
+  'integrations',
 ]
 
 /** A database in which doctor finds nothing wrong. One test damages it. */
