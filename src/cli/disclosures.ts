@@ -4,7 +4,7 @@ import type { Sql } from 'postgres'
 import { isDay } from '../contract.ts'
 import { type Disclosure, eachDisclosure } from '../disclosures/each.ts'
 import type { Moment, Question } from '../disclosures/question.ts'
-import { readRecordState } from '../disclosures/record.ts'
+import { describeAhead, readRecordState } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import type { SearchProgress } from '../disclosures/slices.ts'
 import { UsageFailure } from '../errors.ts'
@@ -78,11 +78,12 @@ function readMoment(text: string): Moment {
 
 /** Says on standard error since when answers are recorded: earlier ones are not in the result. */
 async function noteState(sql: Sql): Promise<void> {
-  const { disclosing, begins } = await readRecordState(sql)
+  const { disclosing, begins, ahead } = await readRecordState(sql)
   const oldest = begins === null ? 'it has no answer yet' : `its oldest answer is of ${begins}`
   const state = disclosing === undefined ? 'in an unknown state' : describeDisclosing(disclosing)
   const advice = disclosing?.isOn === false ? '; axport migrate --disclosures on begins to record' : ''
   process.stderr.write(`The record is ${state}; ${oldest}${advice}.\n`)
+  if (ahead !== null) process.stderr.write(`Note: ${describeAhead(ahead)}.\n`)
 }
 
 interface Form {

@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
-import { readRecordState } from '../disclosures/record.ts'
+import { describeAhead, readRecordState } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import { type Erasure, erasePerson, hasWaitingRows, removeTombstone } from '../erasure/erase.ts'
 import { erasedAt } from '../erasure/tombstones.ts'
@@ -145,7 +145,7 @@ async function readmit(userId: string, { json, wait }: Options): Promise<void> {
 const onWait = () => void process.stderr.write('waiting for an import to finish …\n')
 
 async function recipientsOf(sql: Sql, userId: string): Promise<Recipients> {
-  const { disclosing, begins } = await readRecordState(sql)
+  const { disclosing, begins, ahead } = await readRecordState(sql)
   if (begins === null && !disclosing?.isOn) {
     const note = 'disclosures are not recorded: axport migrate --disclosures on starts that'
     return { integrations: null, notes: [note] }
@@ -155,6 +155,7 @@ async function recipientsOf(sql: Sql, userId: string): Promise<Recipients> {
     status.show(() => `looked through ${answers} recorded answers`),
   ).finally(() => status.clear())
   const notes = begins === null ? [] : [`the record begins with ${begins}`]
+  if (ahead !== null) notes.push(describeAhead(ahead))
   if (!disclosing?.isOn)
     notes.push('disclosures are not recorded now: answers sent while the record was off are not known')
   return { integrations, notes }

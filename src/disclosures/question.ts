@@ -22,12 +22,18 @@ export interface Period {
   to: string
 }
 
-/** The period of a question; by default from the first answer of the record until now. */
+/**
+ * The period of a question; by default from the first answer of the record, and without an end: answers that were recorded
+ * while the clock was ahead are later than now.
+ */
 export async function periodOf(db: Sql, { since, until }: Question): Promise<Period> {
   const [period] = await db<Period[]>`
     select
       coalesce(${instant(db, since, 0)}, (select min(at) from disclosures), now())::text as from,
-      coalesce(${instant(db, until, 1)}, clock_timestamp())::text as to`
+      coalesce(
+        ${instant(db, until, 1)},
+        greatest(clock_timestamp(), (select max(at) + interval '1 microsecond' from disclosures))
+      )::text as to`
   if (!period) throw new Error('a select without from gave no row')
   return period
 }

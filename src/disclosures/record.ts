@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { onlyRow } from '../postgres/statement.ts'
 import { type Disclosing, readDisclosing } from '../tables/disclosing.ts'
 
 /** The extent of the record: answers from before its begin, or while it was off, are not in it. */
@@ -7,11 +8,25 @@ interface RecordState {
   disclosing: Disclosing | undefined
   /** The time of its oldest answer, ISO 8601 in UTC; null if it is empty. */
   begins: string | null
+  /** The time of its newest answer, if that is later than now by the clock of the database: ISO 8601 in UTC, or null. */
+  ahead: string | null
 }
 
 /** The extent of the record of disclosures. */
 export async function readRecordState(db: Sql): Promise<RecordState> {
-  const [row] = await db<{ begins: string | null }[]>`
-    select to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as begins from disclosures`
-  return { disclosing: await readDisclosing(db), begins: row?.begins ?? null }
+  const { begins, ahead } = onlyRow(
+    await db<{ begins: string | null; ahead: string | null }[]>`
+      select
+        to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as begins,
+        to_char(
+          case when max(at) > clock_timestamp() then max(at) end at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'
+        ) as ahead
+      from disclosures`,
+  )
+  return { disclosing: await readDisclosing(db), begins, ahead }
+}
+
+/** For people: that answers of the record are later than now, by readRecordState(). */
+export function describeAhead(ahead: string): string {
+  return `the newest answer is of ${ahead}, which is later than the clock of the database: the clock was set back, or another server had another one; such answers are included`
 }

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { type Disclosure, eachDisclosure } from '../../src/disclosures/each.ts'
 import type { Question } from '../../src/disclosures/question.ts'
+import { readRecordState } from '../../src/disclosures/record.ts'
 import { integrationsShown } from '../../src/disclosures/shown.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { deleteIntegration, describeIntegration } from '../../src/integrations/lifecycle.ts'
@@ -95,6 +96,18 @@ describe.each(BACKENDS)('the report of disclosures, on %s,', backend => {
       expect(await ask(question)).toEqual(expected)
     },
   )
+
+  test('without an end has answers that are later than the clock, and says so', async () => {
+    const { sql } = database
+    const key = await show(sql, nightly, -120, ['777'], ['9777'])
+    expect(await ask({ userId: '777' })).toEqual([['Nightly', 'Audit', 1]])
+    expect((await each(sql, { userId: '777' })).map(row => row.key)).toEqual([key])
+    expect(await ask({ userId: '777', until: { ago: 0 } })).toEqual([])
+    const ahead = Date.parse((await readRecordState(sql)).ahead ?? '') - Date.now()
+    expect(ahead).toBeWithin(60_000, 121_000)
+    await sql`delete from disclosures where key = ${key}`
+    expect((await readRecordState(sql)).ahead).toBeNull()
+  })
 
   test('is the same for any number of disclosures per query, even if several have the same time', async () => {
     const { sql } = database
