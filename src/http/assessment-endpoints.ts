@@ -37,7 +37,7 @@ export function assessmentEndpoints(
       return await reading.answer(requester, tokenDigest, read)
     }
     const answer = await ask().catch(async (error: unknown) => {
-      const known = await named(db.forRequest(requester), tokenDigest, error)
+      const known = db.pool.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
       const answer = await slowAnswerOf(request, known, apiError)
       const clientId = error instanceof Displaced ? reading.clientOf(tokenDigest) : undefined
       return clientId ? { ...answer, logFields: { clientId, refused: [OVERLOAD] } } : answer
@@ -56,7 +56,10 @@ export function assessmentEndpoints(
   ]
 }
 
-/** A 401 with whose token it was, for the log: the client gets the same answer for each token that is not live. */
+/**
+ * A 401 with whose token it was, for the log: the client gets the same answer for each token that is not live. It takes a
+ * statement more, which does not wait for a connection when others need them.
+ */
 async function named(db: Runner, tokenDigest: Buffer, error: unknown): Promise<unknown> {
   if (!(error instanceof HttpError) || error.httpStatus !== 401) return error
   const ended = await endedToken(db, tokenDigest).catch(() => undefined)
