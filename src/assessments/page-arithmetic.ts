@@ -48,7 +48,8 @@ export interface Run {
  */
 export function runOf(entry: Entry, at: number, { offset, shown, read }: Extent): Run | undefined {
   const size = entry === 'end' ? shown : read
-  if (size === 0) return { side: 'after', skip: 0, size }
+  // The side says which changes come up to the entry: all of them, if it is the end.
+  if (size === 0) return { side: entry === 'end' ? 'before' : 'after', skip: 0, size }
   if (at <= offset) return { side: 'after', skip: offset - at, size }
   if (at >= offset + size) return { side: 'before', skip: at - offset - size, size }
   return undefined

@@ -49,7 +49,8 @@ export class PageMemory {
   }
 
   /**
-   * Notes the count of a page in the selection that the page was read with.
+   * Notes the count of a page in the selection that the page was read with. A selection that another request has replaced
+   * meanwhile, as after a contradiction, does not come back.
    * @param isNew whether the selection was made for this page
    */
   notePage(
@@ -61,6 +62,7 @@ export class PageMemory {
     const key = selectionKey(scope, filter)
     this.counters[isNew ? 'pageMemoryMisses' : 'pageMemoryHits']++
     selection.note(count, mark)
+    if (!isNew && (this.selections.peek(key) ?? selection) !== selection) return
     // For a value that it has already, the cache would keep the old size.
     this.selections.delete(key)
     this.selections.set(key, selection, { size: selection.bytes + 2 * key.length })

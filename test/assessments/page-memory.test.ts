@@ -179,7 +179,7 @@ test('a count that writers keep says where the end is only after a page of the s
 test('A page memory drops the selections that were used longest ago, and counts what they have grown', () => {
   const memory = new PageMemory(undefined, 20_000)
   const note = (scope: string, selection = new Selection(1_000_000, false, SPREAD)) => {
-    memory.notePage(scope, {}, selection, { count: 1_000_000, mark: MARK, isNew: false })
+    memory.notePage(scope, {}, selection, { count: 1_000_000, mark: MARK, isNew: true })
     return selection
   }
   const kept = () => ['a', 'b', 'c'].filter(scope => memory.selectionOf(scope, {}))
@@ -195,4 +195,17 @@ test('A page memory drops the selections that were used longest ago, and counts 
   note('b')
   note('c')
   expect(kept()).toEqual(['b', 'c'])
+})
+
+test('a selection that another request has replaced does not come back', () => {
+  const memory = new PageMemory()
+  const [contradicted, counted] = [selection(), selection()]
+  const note = (made: Selection, isNew: boolean) =>
+    memory.notePage('a scope', {}, made, { count: made.count, mark: MARK, isNew })
+  note(contradicted, true)
+  note(counted, true)
+  note(contradicted, false)
+  expect(memory.selectionOf('a scope', {})).toBe(counted)
+  note(counted, false)
+  expect(memory.selectionOf('a scope', {})).toBe(counted)
 })

@@ -93,6 +93,12 @@ describe('for a token in the page memory', () => {
     expect(await cost('?page=50&offset=50')).toEqual([200, 1])
   })
 
+  test('a page beyond the end takes one statement after a record is removed', async () => {
+    for (let time = 0; time < 2; time++) expect((await cost('?page=50&offset=9999'))[0]).toBe(200)
+    await database.sql`delete from assessments where id = (select max(id) from export_records where organization_id = 1)`
+    expect(await cost('?page=50&offset=9999')).toEqual([200, 1])
+  })
+
   test('a page that a write has moved is read from where the statement has found it', async () => {
     const walk = '?page=20&sort=user_name'
     for (const offset of [0, 20]) expect((await cost(`${walk}&offset=${offset}`))[0]).toBe(200)
