@@ -9,7 +9,7 @@ import { Selection } from './selection.ts'
 import { readSpread } from './spread.ts'
 
 /**
- * Counts the records of a list of which nothing is remembered, and reads how they are spread.
+ * Counts the records of a list, of which nothing is remembered or nothing that is right, and reads how they are spread.
  * @param isExact whether the records are counted even if writers keep their number
  */
 export async function readSelection(

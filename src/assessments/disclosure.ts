@@ -78,7 +78,7 @@ export function isRecorded(column: Buffer | null, clientId: string): boolean {
   throw unavailable(apiError, 1, { clientId, withheld })
 }
 
-/** The ids that an answer shows, as arrays in the text format of Postgres. An educator may stand there several times. */
+/** The ids that an answer shows, as arrays in the text format of Postgres. An educator may be in them several times. */
 export interface Shown {
   assessments: string | null
   people: string | null

@@ -22,7 +22,7 @@ export interface Shape extends Beside {
   isRecorded: boolean
 }
 
-/** Literals: for a parameter Postgres would sort a tenth of all records. Few, because each makes a text to prepare. */
+/** Literals: for a parameter Postgres would sort a tenth of all records. */
 const REACHES = { 1000: sql`1000`, 100000: sql`100000`, 10000000: sql`10000000`, 1000000000: sql`1000000000` }
 export type Reach = keyof typeof REACHES
 const NEAR = 1000
@@ -37,7 +37,7 @@ const prepared = new Map<string, Statement<Values, RawRow>>()
 
 /** Statements of a walk are prepared, with one generic plan. Filters make 24,000 texts, planned for their values. */
 export function pageStatement(shape: Shape): Statement<Values, RawRow> {
-  if (shape.hasSets || !isOfWalk(shape)) return rawStatement(pageSql(shape), false)
+  if (!isOfWalk(shape)) return rawStatement(pageSql(shape), false)
   const { sort, order, way, side, hasCursor, isRemembered, isRecorded, narrowed } = shape
   const key = [sort, order, way, side, hasCursor, isRemembered, isRecorded, ...narrowed].join(' ')
   return prepared.getOrInsertComputed(key, () => rawStatement(pageSql(shape)))
@@ -90,7 +90,7 @@ cross join lateral (
     (array_agg(id))[count(*)] as last_id,
     ${isRecorded ? sql`array_agg(id)` : sql`null`} as assessment_ids,
     ${isRecorded ? sql`array_agg(user_id)` : sql`null`} as user_ids
-  from (${runOf(shape)}
+  from (${runSql(shape)}
   ) as page
 ) as page`
 }
@@ -98,15 +98,15 @@ cross join lateral (
 const nothing = sql``
 
 /** The select of the records of the run, in the order of the page. */
-function runOf(shape: Shape): SQL {
+function runSql(shape: Shape): SQL {
   const { way, side, order, isRemembered, isRecorded } = shape
   const [sets, reach] = [shape.hasSets ? GIVEN_SETS : SETS_OF_TOKEN, REACHES[shape.reach]]
   const size = sql`${sql.placeholder('size')}::bigint`
   const planned = sql`${sql.placeholder('skip')}::bigint`
   // As shifted() says: what has changed up to the entry has moved the page away from it, or toward it.
-  const shifted = sql`${planned} ${side === 'after' ? sql`-` : sql`+`} moved`
-  const skip = isRemembered ? sql`greatest(0, ${shifted})` : planned
-  const isRead = isRemembered ? sql` where is_correctable and ${shifted} >= 0` : nothing
+  const shiftedSkip = sql`${planned} ${side === 'after' ? sql`-` : sql`+`} moved`
+  const skip = isRemembered ? sql`greatest(0, ${shiftedSkip})` : planned
+  const isRead = isRemembered ? sql` where is_correctable and ${shiftedSkip} >= 0` : nothing
   return sql`
     select id, key, ${way === 'whole' ? sql`document, user_id` : ofRecord(isRecorded)}
     from (

@@ -29,10 +29,11 @@ export interface Page {
 /**
  * Why there is no page.
  * - unknown: nothing is remembered, or it cannot be corrected.
- * - moved: a change has moved the page across its entry, or its end. The change is remembered now.
+ * - outdated: a change has moved the page to the other side of its entry, has changed how many records it shows, or has
+ *   made it lie beyond the reach of the statement. The change is remembered now.
  * - contradicted: the page has other records than its count says, after writes past the triggers.
  */
-type NoPage = 'unknown' | 'moved' | 'contradicted'
+type NoPage = 'unknown' | 'outdated' | 'contradicted'
 
 /** A request for a page, on its connection. */
 interface PageRequest {
@@ -61,9 +62,10 @@ export async function readPage(
   return await db.lease(async lease => {
     const known = memory.accessOf(token) ?? (await requireAccess(lease, token))
     const request = { lease, memory, token, query, constrained: constraints(query.filter), known }
-    let page: Page | NoPage = 'moved'
-    for (let plan = 1; page === 'moved' && plan <= MAX_PLANS; plan++) page = await rememberedPage(request)
-    if (page === 'moved' || page === 'unknown') page = await snapshotPage(request)
+    let page: Page | NoPage = 'outdated'
+    for (let attempt = 1; page === 'outdated' && attempt <= MAX_PLANS; attempt++)
+      page = await rememberedPage(request)
+    if (page === 'outdated' || page === 'unknown') page = await snapshotPage(request)
     if (page === 'contradicted') page = await snapshotPage(request, true)
     if (typeof page === 'string') throw new Error('the count of a snapshot contradicts its records')
     return page
@@ -92,7 +94,7 @@ async function rememberedPage(request: PageRequest): Promise<Page | NoPage> {
   if (isInReach && areSame(read, runOf(entry, now.at, extent))) return pageOf(request, access, found, rows)
   selection.note(now.count, since.mark)
   if (typeof entry === 'object') selection.noteCursor(query, { ...entry, offset: now.at, mark: since.mark })
-  return 'moved'
+  return 'outdated'
 }
 
 /**

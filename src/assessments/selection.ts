@@ -6,9 +6,9 @@ import type { Spread } from './spread.ts'
 
 /** Records between two cursors: the ones between are skipped in the index. */
 const DISTANCE = 50
-/** Past it, every other cursor goes: fewer records are skipped then than a page has. */
+/** Past it, every other cursor goes, and the distance between two of them is twice as long. */
 const MAX_CURSORS = 20_000
-/** Rows that the log of changes keeps (db/migrations/0003). */
+/** Positions that the log of changes keeps (db/migrations/0003). */
 const LOG_LENGTH = 10_000
 /** Estimates: objects, arrays, map entries. */
 const CURSOR_BYTES = 140
@@ -56,8 +56,9 @@ export class Selection {
   }
 
   /**
-   * The entry from which the fewest records are skipped to a page. The page lies on one side of it. A page that reads one
-   * record more than it shows is read toward the end of the list. The end is an entry only if it is known where it is.
+   * The entry from which the fewest records are skipped to a page. The page lies on one side of it. From a cursor, a
+   * page that reads one record more than it shows is read toward the end of the list; from the end, it reads none more.
+   * The end is an entry only if it is known where it is.
    */
   nearest(sorted: Sorted, { offset, shown, read }: Extent): Entry {
     const { cursors } = this.walks.get(nameOf(sorted)) ?? { cursors: [] }
