@@ -199,3 +199,17 @@ describe('a session of another program on the embedded database', () => {
     for (const { raw } of connections) raw.destroy()
   })
 })
+
+test('a statement that waits for the transaction of another program is prepared once', async () => {
+  const client = await foreignClient()
+  const waiting = await client.begin(async transaction => {
+    await transaction`select 1`
+    const answers = [
+      database.sql`select 1 as one`.execute(),
+      (await foreignClient())`select 2 as two`.execute(),
+    ]
+    await Bun.sleep(100)
+    return answers
+  })
+  expect((await Promise.all(waiting)).map(rows => [...rows])).toEqual([[{ one: 1 }], [{ two: 2 }]])
+})

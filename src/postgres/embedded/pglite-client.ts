@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ForeignSession } from './foreign-session.ts'
-import { errorMessage, READY } from './pglite-messages.ts'
+import { errorMessage, messagesIn, READY, text, typeOf } from './pglite-messages.ts'
 
 /** A connection of a client, which speaks the Postgres protocol (version 3). */
 export class Client {
@@ -46,6 +46,14 @@ export class Client {
       this.isStarted && 'PBQdcf'.includes(String.fromCharCode(bytes[0] ?? 0)) ? 0x3fffffff : 10_000
     if (length < (this.isStarted ? 4 : 8) || length > limit) throw new Error('invalid message length')
     return start + length
+  }
+
+  /** Notes which prepared statements these messages make and close. */
+  noteStatements(messages: Buffer): void {
+    for (const each of messagesIn(messages)) {
+      if (typeOf(each) === 'P') this.statements.set(text(each, 5), Buffer.from(each))
+      if (typeOf(each) === 'C' && typeOf(each, 5) === 'S') this.statements.delete(text(each, 6))
+    }
   }
 
   /** Ends the connection with a FATAL error of that SQLSTATE. */

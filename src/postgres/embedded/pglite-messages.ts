@@ -76,9 +76,9 @@ const RESET = Buffer.concat([
   ),
 ])
 
-/** The messages of an answer, each from its type on. */
-export function* messagesIn(answer: Buffer): Generator<Buffer> {
-  for (let rest = answer; rest.length > 0; ) {
+/** The messages in these bytes, each from its type on. */
+export function* messagesIn(bytes: Buffer): Generator<Buffer> {
+  for (let rest = bytes; rest.length > 0; ) {
     const size = 1 + rest.readUInt32BE(1)
     yield rest.subarray(0, size)
     rest = rest.subarray(size)

@@ -134,8 +134,6 @@ class Scheduler {
     // Data of a COPY may still arrive after the COPY was refused.
     if ('dcf'.includes(type)) return
     if (!'PBDECHSQ'.includes(type)) throw new Error(`message ${type} is not supported`)
-    if (type === 'P') client.statements.set(text(message, 5), message)
-    if (type === 'C' && typeOf(message, 5) === 'S') client.statements.delete(text(message, 6))
     // The engine would skip such a query after an error, and not answer it.
     if (type === 'Q' && (client.isFlushed || client.batch.length > 0)) throw new Error('query inside a batch')
     client.batch.push(message)
@@ -203,6 +201,8 @@ class Scheduler {
       const run = (messages: Buffer) => execute(db, messages)
       if (session && client !== this.holder && !(await session.begin(run)))
         return client?.refuse('55000', 'the settings of this session cannot be put back')
+      // Not when they arrive: what waits for its turn is not in the engine, and would be made twice.
+      client?.noteStatements(bytes)
       let answer = await run(bytes)
       const isHeld = !isComplete || transactionState(answer) !== 'I'
       if (session && !isHeld) answer = await session.end(run, answer, this.statementsBeside(client))
