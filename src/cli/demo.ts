@@ -86,7 +86,7 @@ curl -sSg --fail-with-body -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/a
 ${operator} disclosures --user ${userId}
 
 # ... and remove the educator for good
-${operator} erase ${userId}
+${operator} erase ${userId} --yes
 
 ${setting('DOCS') === 'try' ? `# or in a browser, with the client id and the secret of the first line\n${url}/docs\n\n` : ''}Ctrl-C ends it and removes the data.
 

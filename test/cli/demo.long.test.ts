@@ -23,7 +23,10 @@ describe('axport demo', () => {
     const { code, stdout, stderr } = await shell(
       commands.flatMap(line => [line, line.startsWith('TOKEN=') ? 'echo "$TOKEN"' : 'echo']).join('\n'),
     )
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^The record is on.*\n$/) })
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(/^The record is on.*\nIt has educators.*\n$/),
+    })
     const wrong = await shell((commands[0] ?? '').replace(/client_secret=\w+/, 'client_secret=wrong'))
     expect([wrong.stdout, wrong.code]).toEqual(['', 1])
     expect(wrong.stderr).toContain('"error":"invalid_client"')
