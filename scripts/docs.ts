@@ -37,8 +37,16 @@ Exit codes:
 - 0: done
 - 1: failed
 - 2: called wrongly
-- 75: run the same command again. A pull has kept the pages that it read; or a change was made that a standby has not
-  replayed yet.
+- 3: the answer to COMMIT was lost, and it is not known whether the change was made. Standard error names the command
+  that shows it, and \`--json\` has \`"outcome": "unknown"\`. A secret that is printed works only if the change was made.
+- 4: the change is made, and no standby of \`synchronous_standby_names\` has confirmed it; \`--json\` has \`"outcome":
+  "unconfirmed"\`. Wait until the standbys are back. Do not repeat \`integration create\` and \`rotate\`: that makes another
+  integration, or ends the secret that was printed.
+- 75: a part of the work remains.
+  - \`pull\` has kept the pages that it read: run the same command again.
+  - \`integration disable\`, \`enable\`, \`scope\`, \`rotate\`, \`delete\`, \`erase\` and \`migrate\` have made the change, and a
+    standby has not replayed it yet: wait, and do not run the command again.
+  - \`import\`, \`restore\` and \`refresh\` have committed the data, and VACUUM failed: the line has the statement to run.
 - 130: interrupted
 
 ${sections.join('\n')}`

@@ -4,8 +4,38 @@ export class Failure extends Error {}
 /** A failure that may not occur again if the command is repeated. */
 export class TransientFailure extends Failure {}
 
+/** A transaction of which nothing is left: its connection was lost before it was committed. */
+export class RolledBack extends TransientFailure {}
+
+/**
+ * A change that the database may have, so that the command must not simply be repeated. `unknown`: it is not known whether
+ * it was committed; exit code 3. `unconfirmed`: it is committed on the server, and no standby has confirmed that; exit
+ * code 4.
+ */
+export class UncertainFailure extends Failure {
+  /**
+   * @param message the reason, or the whole line
+   * @param result what the transaction has returned
+   */
+  constructor(
+    readonly outcome: 'unknown' | 'unconfirmed',
+    message: string,
+    readonly result: unknown,
+  ) {
+    super(message)
+  }
+}
+
 /** A command did a part of its work, which stays; the message says what remains. Exit code 75, EX_TEMPFAIL. */
-export class IncompleteFailure extends Failure {}
+export class IncompleteFailure extends Failure {
+  /** @param result what the command would have returned */
+  constructor(
+    message: string,
+    readonly result?: unknown,
+  ) {
+    super(message)
+  }
+}
 
 /** A command was called wrongly: exit code 2. */
 export class UsageFailure extends Error {}
@@ -18,35 +48,3 @@ export function firstThree(things: string[]): string {
   const more = things.length > 3 ? ` and ${things.length - 3} more` : ''
   return `${things.slice(0, 3).join(', ')}${more}`
 }
-
-/** An error as one line. Postgres' own message stays: it names a full disk. `command`: for advice on what to do next */
-export function describeError(error: unknown, command = ''): string {
-  if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
-    return error.message
-  const { name, message, code = '' } = error as { name?: string; message?: string; code?: string }
-  const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
-  // 57P: the server is stopped.
-  if (/^(CONNECTION_|57P0[1-3])/.test(code)) {
-    const next = REPEATABLE.includes(command) ? ': run the same command again' : ''
-    return `the connection to the database was lost; nothing half-done is left${next}`
-  }
-  if (code === READ_ONLY)
-    return 'the database is read-only: it is a standby, or default_transaction_read_only is on; name the primary in DATABASE_URL'
-  if (name !== 'PostgresError') return `unexpected error: ${text}`
-  const advice = code === '42501' ? `; ${PRIVILEGED_BY[command] ?? PRIVILEGED_AS_OWNER}` : ''
-  return `the database refused: ${text} (SQLSTATE ${code})${advice}`
-}
-
-/** SQLSTATE read_only_sql_transaction. */
-const READ_ONLY = '25006'
-
-/** Commands that a second run does no harm, even if the first one was done. */
-const REPEATABLE = ['migrate', 'import', 'refresh', 'backup']
-
-/** How a role gets the privileges for a command; other commands are for the owner. */
-const PRIVILEGED_BY: Record<string, string> = {
-  serve: 'a role that serves gets its privileges by axport migrate --grant ROLE',
-  import: 'a role that imports gets its privileges by axport migrate --grant-loader ROLE',
-  backup: 'a role that makes backups gets its privileges by axport migrate --grant-backup ROLE',
-}
-const PRIVILEGED_AS_OWNER = 'run this command as the owner of the tables'

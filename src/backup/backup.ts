@@ -8,13 +8,8 @@ import { readRows } from './statements.ts'
 import { KEPT } from './tables.ts'
 import { writeArchive } from './write.ts'
 
-/** The progress of a backup, and its abort. */
-interface Control {
-  /** Takes the number of rows read so far, of all rows. */
-  onRows(done: number, total: number): void
-  /** Ends the backup; the written bytes are then incomplete. */
-  signal: AbortSignal
-}
+/** Takes the number of rows read so far, of all rows. */
+type OnRows = (done: number, total: number) => void
 
 /** The first line of the written backup, and its size in bytes. */
 export interface BackedUp {
@@ -27,23 +22,16 @@ export interface BackedUp {
  * @param version of this axport
  * @throws PostgresError 42501 before anything is written, for a role that may not read all tables
  */
-export async function backUp(db: Sql, version: string, write: Write, control: Control): Promise<BackedUp> {
-  // Only the end of its connection ends a statement that is running.
-  const end = () => void db.end({ timeout: 0 }).catch(() => {})
-  control.signal.addEventListener('abort', end)
-  try {
-    return await db.begin('isolation level repeatable read read only', async sql => {
-      // Locks come before the first select, which takes the snapshot: it contains the load that was waited for.
-      for (const { table } of KEPT) await sql`lock table ${sql(table)} in access share mode`
-      await sql`
-        select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
-          set_config('bytea_output', 'hex', true)`
-      const header = await readHeader(sql, version)
-      return { header, bytes: await writeArchive(linesOf(sql, header, control), write) }
-    })
-  } finally {
-    control.signal.removeEventListener('abort', end)
-  }
+export async function backUp(db: Sql, version: string, write: Write, onRows: OnRows): Promise<BackedUp> {
+  return await db.begin('isolation level repeatable read read only', async sql => {
+    // Locks come before the first select, which takes the snapshot: it contains the load that was waited for.
+    for (const { table } of KEPT) await sql`lock table ${sql(table)} in access share mode`
+    await sql`
+      select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
+        set_config('bytea_output', 'hex', true)`
+    const header = await readHeader(sql, version)
+    return { header, bytes: await writeArchive(linesOf(sql, header, onRows), write) }
+  })
 }
 
 async function readHeader(sql: TransactionSql, version: string): Promise<Header> {
@@ -65,11 +53,7 @@ async function readHeader(sql: TransactionSql, version: string): Promise<Header>
   return { axport_backup: FORMAT, version, ...state, ...(disclosures && { disclosures }), rows }
 }
 
-async function* linesOf(
-  sql: TransactionSql,
-  header: Header,
-  { onRows }: Control,
-): AsyncGenerator<Header | Batch> {
+async function* linesOf(sql: TransactionSql, header: Header, onRows: OnRows): AsyncGenerator<Header | Batch> {
   yield header
   const total = Object.values(header.rows).reduce((sum, rows) => sum + rows, 0)
   let done = 0

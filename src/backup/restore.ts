@@ -1,8 +1,12 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { TransactionSql } from 'postgres'
+import { SOURCE_TABLES } from '../../db/schema.ts'
+import { RolledBack, UncertainFailure } from '../errors.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { startBulkLoad } from '../tables/bulk.ts'
 import { readDisclosing, writeDisclosing } from '../tables/disclosing.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../tables/load-session.ts'
+import { vacuum } from '../tables/vacuum.ts'
 import type { Header } from './archive.ts'
 import { requireEmpty } from './empty.ts'
 import { leaveOutErased, putErasuresAside } from './erased.ts'
@@ -17,11 +21,8 @@ export type Progress =
   /** Everything is committed; VACUUM makes reading fast. */
   | { phase: 'tidying' }
 
-/** The progress of a restore, and its abort. */
 interface Control {
   onProgress(progress: Progress): void
-  /** Ends the restore and leaves the database empty. */
-  signal: AbortSignal
 }
 
 /**
@@ -30,38 +31,38 @@ interface Control {
  * erased, in the backup or in the database, are left out.
  * @param header the result of checkArchive()
  * @returns the number of erased people who were left out
- * @throws Failure for a database that has data, or a file that has changed since it was checked
+ * @throws Failure for a database that has data, or a file that has changed since it was checked; as transact();
+ * IncompleteFailure with the result if VACUUM fails
  */
 export async function restore(
-  db: Sql,
+  db: CommandSql,
   path: string,
   header: Header,
-  { onProgress, signal }: Control,
+  { onProgress }: Control,
 ): Promise<number> {
-  // Only the end of its connection ends a statement that is running.
-  const end = () => void db.end({ timeout: 0 }).catch(() => {})
-  signal.addEventListener('abort', end)
-  let erased = 0
-  try {
-    await requireEmpty(db)
-    await migrate(db)
-    await db.begin(async sql => {
-      await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
-      await requireTriggers(sql)
-      await lockOutWriters(sql)
-      await requireEmpty(sql)
-      erased = await restoreInto(sql, path, header, onProgress)
-    })
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
+  await requireEmpty(db)
+  await migrate(db).catch(error => {
+    // The tables may have been made. Nothing was restored all the same.
+    throw error instanceof UncertainFailure ? new RolledBack(error.message) : error
+  })
+  const erased = await transact(db, async sql => {
+    await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
+    await requireTriggers(sql)
+    await lockOutWriters(sql)
+    await requireEmpty(sql)
+    return await restoreInto(sql, path, header, onProgress)
+  })
   onProgress({ phase: 'tidying' })
-  await db`
-    vacuum (analyze) organizations, products, users, assessments, assessment_parts, integrations,
-      integration_secrets, export_records, export_people, export_products, export_counts,
-      export_changes`
+  await vacuum(db, CHANGED, 'all was restored', erased)
   return erased
 }
+
+/** The tables that a restore fills. */
+const CHANGED = [
+  ...SOURCE_TABLES,
+  ...['integrations', 'integration_secrets', 'export_records', 'export_people', 'export_products'],
+  ...['export_counts', 'export_changes'],
+]
 
 /** Makes imports and provisioning wait for the end of this transaction. */
 async function lockOutWriters(sql: TransactionSql): Promise<void> {

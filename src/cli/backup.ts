@@ -7,8 +7,8 @@ import type { Write } from '../files.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
 import { noteJob } from '../tables/jobs.ts'
 import { newCommand, wholeNumber } from './arguments.ts'
+import { changing, oneChange } from './changing.ts'
 import { counted, print, StatusLine } from './output.ts'
-import { interruptible } from './process.ts'
 import { BUILD } from './version.ts'
 import { withAnySchema } from './with-database.ts'
 
@@ -45,7 +45,7 @@ async function intoFile(path: string, json: true | undefined): Promise<void> {
   const file = new BackupFile(path)
   try {
     const keep = () => file.keep()
-    const done = await run(bytes => file.write(bytes), 'interrupted: no backup was written', keep)
+    const done = await run(bytes => file.write(bytes), 'no backup was written', keep)
     await print(`${json ? jsonOf(path, done) : textOf(path, done)}\n`)
   } finally {
     file.discard()
@@ -54,25 +54,26 @@ async function intoFile(path: string, json: true | undefined): Promise<void> {
 
 /** The result goes to standard error: standard output has the backup alone. */
 async function toStdout(json: true | undefined): Promise<void> {
-  const done = await run(print, 'interrupted: the output is incomplete')
+  const done = await run(print, 'the output is incomplete')
   process.stderr.write(`${json ? jsonOf('-', done) : textOf('the backup', done)}\n`)
 }
 
-/** @param keep what to do when all is written, before the database notes the time of the backup */
-async function run(write: Write, interrupted: string, keep = async () => {}): Promise<BackedUp> {
+/**
+ * @param undone what is so if it fails
+ * @param keep what to do when all is written, before the database notes the time of the backup
+ */
+async function run(write: Write, undone: string, keep = async () => {}): Promise<BackedUp> {
   using status = new StatusLine()
   const onRows = (done: number, total: number) => status.showProgress('reading', done, total, 'rows')
-  return await interruptible(
-    signal =>
-      withAnySchema(async ({ sql }) => {
-        await requireCurrentSchema(sql)
-        const done = await backUp(sql, BUILD.version, write, { onRows, signal })
-        await keep()
-        const obstacle = await noteJob(sql, 'backup', done.header.made_at)
-        if (obstacle !== undefined) status.say(`the database has not noted this backup: ${obstacle}`)
-        return done
-      }),
-    () => interrupted,
+  return await changing(oneChange('a backup was written', undone, ''), interruption =>
+    withAnySchema(async ({ sql }) => {
+      await requireCurrentSchema(sql)
+      const done = await backUp(sql, BUILD.version, write, onRows)
+      await keep()
+      const obstacle = await noteJob(sql, 'backup', done.header.made_at)
+      if (obstacle !== undefined) status.say(`the database has not noted this backup: ${obstacle}`)
+      return done
+    }, interruption),
   )
 }
 

@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { openDatabase } from '../postgres/database.ts'
+import type { CommandSql } from '../postgres/transaction/transact.ts'
 import { describeDisclosing, forgotten, readDisclosing, setDisclosing } from '../tables/disclosing.ts'
 import { within } from '../within.ts'
 import { given, oneOf } from './arguments.ts'
@@ -52,7 +53,7 @@ export async function confirmRetention(sql: Sql, keep: string): Promise<void> {
 
 /** Switches the recording for axport migrate, whose `--json` prints the result; `kept` is null for ever. */
 export async function switchDisclosing(
-  sql: Sql,
+  sql: CommandSql,
   on: 'on' | 'off' | undefined,
   keep: string | undefined,
   say: (line: string) => Promise<void>,

@@ -4,11 +4,13 @@ import { describeAhead, readRecordState } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import { type Erasure, erasePerson, hasWaitingRows, removeTombstone } from '../erasure/erase.ts'
 import { erasedAt } from '../erasure/tombstones.ts'
-import { Failure, IncompleteFailure } from '../errors.ts'
+import { Failure, IncompleteFailure, UncertainFailure } from '../errors.ts'
 import { exactNumber } from '../integrations/exact-ids.ts'
+import type { Database } from '../postgres/database.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
 import { findPerson } from '../tables/people.ts'
 import { newCommand, readId } from './arguments.ts'
+import { changing, oneChange, settled } from './changing.ts'
 import { confirm, requireTerminal } from './confirm.ts'
 import { counted, escaped, fieldLines, print, printJson, StatusLine } from './output.ts'
 import { changeAndWait, configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
@@ -63,15 +65,26 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
   const isAsked = !dryRun && !yes
   if (isAsked) requireTerminal(`axport erase ${userId}`)
   const servers = configuredStandbys()
-  await withDatabase(async ({ sql }) => {
+  const change = oneChange(
+    `user ${userId} was erased`,
+    'nobody was erased',
+    `axport erase ${userId} --dry-run shows it`,
+  )
+  const run = async ({ sql }: Database) => {
     await requireCurrentSchema(sql)
     if (isAsked) await confirmErasure(sql, userId)
-    const erasure = await erasePerson(sql, userId, { dryRun, onWait })
-    const late = dryRun ? undefined : await waitForStandbys(sql, servers, wait).then(() => undefined, keptOf)
+    const { result: erasure, failure } = await settled(erasePerson(sql, userId, { dryRun, onWait }))
+    const uncertain = failure instanceof UncertainFailure ? failure : undefined
+    const isOver = dryRun || uncertain !== undefined
+    const late = isOver
+      ? undefined
+      : await waitForStandbys(sql, servers, wait, change).then(() => undefined, keptOf)
     const { integrations, notes } = await recipientsOf(sql, userId).catch(() => ({
       integrations: null,
       notes: [`disclosures could not be read: run axport disclosures --user ${userId} again`],
     }))
+    if (uncertain)
+      notes.push(`deleted rows stay in the files of the tables until axport erase ${userId} is run again`)
     if (late)
       notes.push(
         `standbys may show the person until they have the erasure: run axport disclosures --user ${userId} then`,
@@ -82,14 +95,17 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
         'the person was named as a proctor in assessments of others: axport disclosures --assessment ID shows who was sent one',
       )
     const recipients = { integrations, notes }
-    if (json) await printJson(jsonOf(userId, dryRun, erasure, recipients))
-    else await print(textOf(userId, dryRun, erasure, recipients))
+    if (json)
+      await printJson({ ...jsonOf(userId, dryRun, erasure, recipients), ...uncertainFields(uncertain) })
+    else await print(textOf(userId, dryRun, erasure, recipients, uncertain))
+    if (uncertain) throw uncertain
     if (late) throw late
     if (erasure.unwiped !== undefined)
       throw new IncompleteFailure(
         `user ${userId} is erased, and the files of the tables still have what was deleted: vacuum failed (${erasure.unwiped}); axport erase ${userId} tries again`,
       )
-  })
+  }
+  await changing(change, interruption => withDatabase(run, interruption))
 }
 
 /** Asks whether this is the person. @throws Failure for another answer, and for an id that nobody has */
@@ -112,6 +128,8 @@ async function confirmErasure(sql: Sql, userId: string): Promise<void> {
     'that is another id: nothing was changed',
   )
 }
+const uncertainFields = (uncertain: UncertainFailure | undefined) =>
+  uncertain && { outcome: uncertain.outcome, ...(uncertain.outcome === 'unknown' && { erased: null }) }
 
 /** Returns the error of standbys that are late; throws any other. */
 function keptOf(error: unknown): IncompleteFailure {
@@ -121,18 +139,27 @@ function keptOf(error: unknown): IncompleteFailure {
 
 async function readmit(userId: string, { json, wait }: Options): Promise<void> {
   await changeAndWait(
+    oneChange(
+      `the tombstone of user ${userId} was removed`,
+      'nothing was changed',
+      `axport erase ${userId} --dry-run shows it`,
+    ),
     wait,
     async sql => {
       await requireCurrentSchema(sql)
       return await removeTombstone(sql, userId, onWait)
     },
-    erasedAt => {
+    async (erasedAt, uncertain) => {
+      const removed = uncertain?.outcome === 'unknown' ? null : erasedAt !== null
+      const outcome = uncertain && { outcome: uncertain.outcome }
       if (json)
         return printJson({
           user_id: exactNumber(userId),
-          tombstone_removed: erasedAt !== null,
+          tombstone_removed: removed,
           erased_at: erasedAt,
+          ...outcome,
         })
+      if (uncertain) return
       if (erasedAt === null) return print(`user ${userId} has no tombstone: nothing was changed\n`)
       return print(
         `the tombstone of user ${userId}, who was erased at ${erasedAt}, is removed: the next import that has the ` +
@@ -166,8 +193,12 @@ function textOf(
   isDryRun: boolean,
   erasure: Erasure,
   { integrations, notes }: Recipients,
+  uncertain: UncertainFailure | undefined,
 ): string {
   const { erasedBefore, assessments, parts, proctored } = erasure
+  const isUnknown = uncertain?.outcome === 'unknown'
+  const isUndone = isDryRun || isUnknown
+  const state = isUnknown ? 'may be erased' : isDryRun ? 'would be erased' : 'is erased'
   const before = erasedBefore === null ? '' : `, and was erased before, at ${erasedBefore}`
   const shown = integrations?.map(
     ({ client_id, name, purpose, times, first, last }) =>
@@ -176,9 +207,9 @@ function textOf(
   const shownTo = shown === undefined ? ['not known'] : shown.length > 0 ? shown : ['no integration']
   return fieldLines(
     [
-      ['user', `${userId} ${isDryRun ? 'would be erased' : 'is erased'}${before}`],
-      ['row', describeRow(erasure, isDryRun)],
-      ['assessments', `${assessments} with ${counted(parts, 'part')} ${isDryRun ? 'to remove' : 'removed'}`],
+      ['user', `${userId} ${state}${before}`],
+      ['row', describeRow(erasure, isUndone)],
+      ['assessments', `${assessments} with ${counted(parts, 'part')} ${isUndone ? 'to remove' : 'removed'}`],
       ['proctored', `${counted(proctored, 'assessment')} of others, without the name`],
       ['shown to', [...shownTo, ...notes]],
       ['', isDryRun ? 'nothing was changed: this was a dry run' : []],
@@ -187,11 +218,11 @@ function textOf(
   )
 }
 
-function describeRow({ user }: Erasure, isDryRun: boolean): string {
+function describeRow({ user }: Erasure, isUndone: boolean): string {
   if (user === 'not there')
     return 'not in the data: only the id is kept, so that no import brings the person in'
-  if (user === 'removed') return isDryRun ? 'would be removed' : 'removed'
-  return `${isDryRun ? 'would stay' : 'stays'} as "Erased person", because assessments of others refer to it`
+  if (user === 'removed') return isUndone ? 'would be removed' : 'removed'
+  return `${isUndone ? 'would stay' : 'stays'} as "Erased person", because assessments of others refer to it`
 }
 
 function jsonOf(

@@ -1,16 +1,20 @@
 import { databaseUrl, setting } from '../config.ts'
-import { describeError, Interrupted, TransientFailure } from '../errors.ts'
+import { Interrupted, RolledBack } from '../errors.ts'
 import { FeedView } from '../http/admin/feed-view.ts'
 import { platformSource } from '../import/platform/source.ts'
 import { RemovalsRefused } from '../import/removals.ts'
+import { Interruption } from '../interruption.ts'
+import { describeError } from '../postgres/describe-error.ts'
 import { within } from '../within.ts'
+import { tell } from './changing.ts'
 import { type FeedCall, readPlatform } from './feed.ts'
 import {
   BadLines,
   describeReasons,
+  type Ended,
+  IMPORT,
   type ImportCall,
   ImportRun,
-  type Loaded,
   loadedLines,
 } from './import-run.ts'
 import { print } from './output.ts'
@@ -18,8 +22,8 @@ import { surviveCuts, terminated } from './process.ts'
 import { startAdmin } from './serving.ts'
 import { BUILD } from './version.ts'
 
-/** An aborted round has so long to close its connections. */
-const ABORT_TIMEOUT_MS = 2500
+/** An interrupted round has so long to close its connections, or to find out what became of its COMMIT. */
+const ABORT_TIMEOUT_MS = 10_000
 
 /** A longer timer is split: Bun runs one of more than 2^31 - 1 ms at once. */
 const LONGEST_TIMER_MS = 2 ** 30
@@ -85,7 +89,7 @@ class Stop {
   }
 }
 
-/** Runs a round to its end; after a signal for `timeoutMs` at most, and what is not committed by then is undone. */
+/** Runs a round to its end; after a signal for `timeoutMs` at most. What is not being committed by then is undone. */
 async function runRound(round: Round, stop: Stop, timeoutMs: number): Promise<RoundReport> {
   const ended = round.report()
   await Promise.race([ended, stop.requested()])
@@ -97,7 +101,7 @@ async function runRound(round: Round, stop: Stop, timeoutMs: number): Promise<Ro
     (await within(ABORT_TIMEOUT_MS, ended, undefined)) ?? {
       hasFailed: true,
       text: `failed: ${error}`,
-      object: { loaded: false, error },
+      object: { loaded: round.isLoaded, error },
     }
   )
 }
@@ -127,9 +131,8 @@ interface RoundReport {
 /** One import from the platform. */
 class Round {
   private readonly start = performance.now()
-  private readonly controller = new AbortController()
+  private readonly interruption = new Interruption()
   private readonly run: ImportRun
-  private isAborted = false
 
   constructor(
     private readonly call: RoundCall,
@@ -140,38 +143,53 @@ class Round {
 
   /** Never rejects: an error is in the report. */
   async report(): Promise<RoundReport> {
+    const { interruption } = this
     const lost = Promise.withResolvers<never>()
-    // Without this, a statement on a lost connection would wait for ever.
-    surviveCuts(() => lost.reject(new TransientFailure('the connection to the database was lost')))
+    // Otherwise a statement on a lost connection could wait for ever. A COMMIT is asked about by its transaction.
+    surviveCuts(() => {
+      if (interruption.isCommitting || interruption.hasCommitted) return
+      lost.reject(new RolledBack('the connection to the database was lost'))
+      interruption.request()
+    })
     try {
-      return this.loaded(await Promise.race([this.load(), lost.promise]))
+      const ended = await Promise.race([this.load(), lost.promise])
+      return this.run.isLoaded === null ? this.failed(ended.failure) : this.loaded(ended)
     } catch (error) {
-      this.controller.abort()
-      return this.failed(this.isAborted ? new Interrupted(this.run.interrupted()) : error)
+      const { isRequested, hasCommitted } = interruption
+      if (isRequested && !(error instanceof RolledBack))
+        return this.failed(new Interrupted(`interrupted: ${IMPORT.soFar(hasCommitted)}`))
+      // Ends the reading of the platform.
+      interruption.request()
+      return this.failed(error)
     } finally {
       const success = this.run.source?.feed?.lastSuccess()
       if (success !== undefined) this.view.remembers(success)
     }
   }
 
-  /** Closes the connections; what is not committed is undone. */
+  /** Closes the connections; what is not being committed is undone. */
   abort(): void {
-    this.isAborted = true
-    this.controller.abort()
+    this.interruption.request()
   }
 
-  private load(): Promise<Loaded> {
+  /** Whether the data is committed; null if that is not known. */
+  get isLoaded(): boolean | null {
+    return this.interruption.isCommitting ? null : this.run.isLoaded
+  }
+
+  private load(): Promise<Ended> {
     return this.run.load(
       signal => platformSource({ ...readPlatform(this.call), signal }),
-      this.controller.signal,
+      this.interruption,
       ({ phase }) => {
         if (phase === 'waiting') process.stderr.write('waiting for another import to finish …\n')
       },
     )
   }
 
-  private loaded(result: Loaded): RoundReport {
+  private loaded({ loaded: result, failure }: Ended): RoundReport {
     const { run } = this
+    const told = run.failureFields(failure)
     const seconds = this.seconds()
     const { lines: rows, rejected, unidentified } = result
     this.view.loaded({ at: Date.now() / 1000, seconds, rows, rejected, isHeld: unidentified !== undefined })
@@ -182,8 +200,10 @@ class Round {
     const text = `loaded ${loadedLines(result)} rows in ${seconds} s${run.leftOut(result)}: ${counts.join(', ')}`
     return {
       hasFailed: false,
-      text: [text, ...run.textNotes(result).map(note => `note: ${note}`)].join('; '),
-      object: { ...run.object(result), ...this.measured() },
+      text: [text, ...[told.error ?? [], run.textNotes(result)].flat().map(note => `note: ${note}`)].join(
+        '; ',
+      ),
+      object: { ...run.object(result), ...told, ...this.measured() },
     }
   }
 
@@ -195,7 +215,7 @@ class Round {
     const first = problem === undefined ? '' : `${all}; the first: ${problem}`
     return {
       hasFailed: true,
-      text: `failed: ${describeError(error, 'import')}${isRefused ? ', without --every' : ''}${first}`,
+      text: `failed: ${describeError(tell(IMPORT, error), 'import')}${isRefused ? ', without --every' : ''}${first}`,
       object: { ...this.run.failureObject(error), ...this.measured() },
     }
   }

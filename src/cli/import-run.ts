@@ -1,10 +1,13 @@
-import { describeError, Failure } from '../errors.ts'
+import { Failure, type IncompleteFailure, UncertainFailure } from '../errors.ts'
 import { importSource, type Progress } from '../import/import.ts'
 import { describePlace, type RecordSource } from '../import/record.ts'
 import { type Reason, RejectsFile } from '../import/rejects.ts'
 import type { LostParts } from '../import/removals.ts'
 import type { ImportOptions, ImportResult } from '../import/result.ts'
+import type { Interruption } from '../interruption.ts'
 import type { Limit } from '../limit.ts'
+import { describeError } from '../postgres/describe-error.ts'
+import { oneChange, settled, tell } from './changing.ts'
 import { describeErased } from './erase.ts'
 import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
@@ -24,6 +27,19 @@ export type OpenSource = (signal: AbortSignal) => RecordSource | Promise<RecordS
 
 /** The result of an import that was loaded, or would have been but for --dry-run. */
 export type Loaded = ImportResult & { loaded: true }
+
+/** The end of an import that was loaded. `failure`: that is uncertain, or something remains to be done. */
+export interface Ended {
+  loaded: Loaded
+  failure: UncertainFailure | IncompleteFailure | undefined
+}
+
+/** What an import says of its change. */
+export const IMPORT = oneChange(
+  'all was loaded',
+  'nothing was loaded',
+  'run the same command again, which does no harm',
+)
 
 /** Nothing was loaded because of bad lines. */
 export class BadLines extends Failure {
@@ -64,19 +80,27 @@ function describeLost({ records, first }: LostParts): string {
 /** One import, and what is reported of it. */
 export class ImportRun {
   source: RecordSource | undefined
-  /** The data is committed. */
-  isLoaded = false
+  /** Whether the data is committed; null if that is not known. */
+  isLoaded: boolean | null = false
+  /** The draft of the file of --rejects, while it is not known whether its rejects are of loaded data. */
+  private draft: string | undefined
 
   constructor(readonly call: ImportCall) {}
 
   /** Imports a source into DATABASE_URL, and writes the file of --rejects. @throws as importSource(), and BadLines */
-  async load(open: OpenSource, signal: AbortSignal, onProgress: (step: Progress) => void): Promise<Loaded> {
+  async load(
+    open: OpenSource,
+    interruption: Interruption,
+    onProgress: (step: Progress) => void,
+  ): Promise<Ended> {
     const { dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
-    const source = await open(signal)
+    const source = await open(interruption.signal)
     this.source = source
     const rejects = path === undefined ? undefined : new RejectsFile(path)
     // The process may end before the import does: no draft of the file may be left behind.
-    signal.addEventListener('abort', () => rejects?.discard())
+    interruption.signal.addEventListener('abort', () => {
+      if (!interruption.isCommitting) rejects?.discard()
+    })
     const onStep = (step: Progress) => {
       onProgress(step)
       if (step.phase !== 'tidying') return
@@ -90,27 +114,27 @@ export class ImportRun {
       ...(maxRejected && { maxRejected }),
       ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
       ...(maxRemoved && { maxRemoved }),
-      signal,
     }
     try {
-      const result = await withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options))
+      const run = withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options), interruption)
+      const { result, failure } = await settled(run)
       if (!result.loaded) throw new BadLines(result, this.call, source.unit)
-      rejects?.keep()
-      return result
+      this.isLoaded = isUnknown(failure) ? null : dryRun !== true
+      if (isUnknown(failure)) this.draft = rejects?.leave()
+      else rejects?.keep()
+      return { loaded: result, failure }
     } finally {
       rejects?.discard()
     }
   }
 
-  interrupted(): string {
-    return this.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'
-  }
-
   /** Prints the result on standard output, notes on standard error. */
-  async report(loaded: Loaded): Promise<void> {
+  async report({ loaded, failure }: Ended): Promise<void> {
     const { dryRun, json } = this.call
     this.printNotes(loaded)
-    if (json) return await printJson(this.object(loaded, { since: this.source?.feed?.since() }))
+    const since = this.source?.feed?.since()
+    if (json) return await printJson({ ...this.object(loaded, { since }), ...this.failureFields(failure) })
+    if (this.isLoaded === null) return
     const lines = `${counted(loadedLines(loaded), this.source?.unit ?? 'line')}${this.leftOut(loaded)}`
     await print(`${dryRun ? 'would have loaded' : 'loaded'} ${lines}\n`)
     await printTable(
@@ -142,6 +166,8 @@ export class ImportRun {
     if (bad && this.call.sync) notes.push(`nothing but parts was removed: ${bad}`)
     if (bad && this.source?.feed) notes.push(`the next round reads from the same time again: ${bad}`)
     if (lostParts.records > 0) notes.push(describeLost(lostParts))
+    if (this.draft !== undefined)
+      notes.push(`the rejects are in ${this.draft}, as far as the data was loaded`)
     return notes
   }
 
@@ -158,7 +184,7 @@ export class ImportRun {
     const { dryRun = false, rejects } = this.call
     const leftOut = { rejected, reasons, erased_left_out: erased.people, lost_parts: lostParts.records }
     const counts = { lines, ...leftOut, ...more, rejects }
-    return { loaded: !dryRun, dry_run: dryRun, ...counts, ...summary, notes: this.notes(loaded) }
+    return { loaded: this.isLoaded, dry_run: dryRun, ...counts, ...summary, notes: this.notes(loaded) }
   }
 
   /** The object of --json for a failed import. */
@@ -166,7 +192,14 @@ export class ImportRun {
     const { result } = error instanceof BadLines ? error : {}
     const { lines, total: bad_lines, problems, reasons } = result ?? {}
     const counts = result && { lines, bad_lines, problems, reasons }
-    return { loaded: this.isLoaded, error: describeError(error, 'import'), ...counts, notes: this.notes() }
+    return { loaded: this.isLoaded, ...this.failureFields(error), ...counts, notes: this.notes() }
+  }
+
+  /** Those fields of --json that say how an import failed, or what is uncertain about it. */
+  failureFields(error: unknown): { outcome?: string; error?: string } {
+    if (error === undefined) return {}
+    const outcome = error instanceof UncertainFailure ? { outcome: error.outcome } : {}
+    return { ...outcome, error: describeError(tell(IMPORT, error), 'import') }
   }
 
   /** The lines that were not loaded, as the end of a sentence; "" if there are none. */
@@ -175,6 +208,9 @@ export class ImportRun {
     return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
   }
 }
+
+const isUnknown = (failure: Ended['failure']) =>
+  failure instanceof UncertainFailure && failure.outcome === 'unknown'
 
 /** How many lines were loaded. */
 export const loadedLines = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines

@@ -1,14 +1,14 @@
 import { databaseUrl } from '../config.ts'
-import { Interrupted, UsageFailure } from '../errors.ts'
+import { UsageFailure } from '../errors.ts'
 import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
 import { openSource } from '../import/source.ts'
 import { newCommand, readLimit } from './arguments.ts'
+import { changing } from './changing.ts'
 import { explainImport, type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
-import { type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
+import { IMPORT, type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
 import { StatusLine } from './output.ts'
-import { interruptible } from './process.ts'
 
 /** axport import FILE, axport import --queries DIR */
 export function importCommand() {
@@ -62,16 +62,17 @@ async function runOnce(open: OpenSource, call: ImportCall): Promise<void> {
     clearTimeout(busy)
     showStep(step, status)
   }
-  try {
-    const loaded = await interruptible(
-      signal => run.load(open, signal, onProgress),
-      () => run.interrupted(),
-    ).finally(() => status.clear())
-    await run.report(loaded)
-  } catch (error) {
-    if (!(error instanceof UsageFailure || error instanceof Interrupted)) await run.reportFailure(error)
-    throw error
-  }
+  await changing(IMPORT, async interruption => {
+    const ended = await run
+      .load(open, interruption, onProgress)
+      .finally(() => status.clear())
+      .catch(async error => {
+        if (!(error instanceof UsageFailure || interruption.isRequested)) await run.reportFailure(error)
+        throw error
+      })
+    await run.report(ended)
+    if (ended.failure) throw ended.failure
+  })
 }
 
 /** After this time without a first step, a line says for what the command waits. */

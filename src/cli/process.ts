@@ -1,4 +1,8 @@
-import { describeError, Interrupted } from '../errors.ts'
+import { IncompleteFailure, Interrupted, UncertainFailure } from '../errors.ts'
+import { Interruption } from '../interruption.ts'
+import { describeError } from '../postgres/describe-error.ts'
+import { verdictOn } from '../postgres/failures.ts'
+import { within } from '../within.ts'
 
 /** The command that started this process; the executable has no script to name. */
 export function thisProgram(): string[] {
@@ -26,25 +30,46 @@ export function terminated(): Promise<string> {
   return new Promise(resolve => void onceSignalled(resolve))
 }
 
+/** That of the command, while it runs. */
+let running: Interruption | undefined
+
 /**
- * Runs work, which Ctrl-C or SIGTERM aborts. Aborted work may hang on a pipe: it is not awaited. After the work, a signal
- * ends the process as if there had been none. @throws Interrupted
+ * For how long an interrupted command may tell what became of its change: not at all without a change, and not for ever,
+ * because it may hang on a pipe. A COMMIT is asked about for up to 8 seconds (transact()).
+ */
+const tellMs = ({ isCommitting, hasCommitted }: Interruption): number =>
+  isCommitting ? 10_000 : hasCommitted ? 2000 : 0
+
+/**
+ * Runs work, which Ctrl-C or SIGTERM ends. After the work, a signal ends the process as if there had been none.
+ * @throws Interrupted; the errors of the work
  */
 export async function interruptible<Result>(
-  work: (signal: AbortSignal) => Promise<Result>,
-  message: () => string,
+  work: (interruption: Interruption) => Promise<Result>,
+  message: (interruption: Interruption) => string,
 ): Promise<Result> {
-  const controller = new AbortController()
+  const interruption = new Interruption()
+  running = interruption
   const interrupted = Promise.withResolvers<never>()
+  const ended = work(interruption)
   const stopListening = onceSignalled(() => {
-    controller.abort()
-    interrupted.reject(new Interrupted(message()))
+    interruption.request()
+    within(tellMs(interruption), ended, undefined).then(
+      () => interrupted.reject(new Interrupted(message(interruption))),
+      interrupted.reject,
+    )
   })
   try {
-    return await Promise.race([work(controller.signal), interrupted.promise])
+    const result = await Promise.race([ended, interrupted.promise])
+    if (!interruption.isRequested) return result
+  } catch (error) {
+    if (!interruption.isRequested || error instanceof UncertainFailure) throw error
+    // What remains to be done remains because the connections were ended, and anything else failed because of that.
+    if (error instanceof IncompleteFailure) throw new Interrupted(`interrupted: ${error.message}`)
   } finally {
     stopListening()
   }
+  throw new Interrupted(message(interruption))
 }
 
 let onCut: (() => void) | undefined
@@ -58,17 +83,21 @@ export function surviveCuts(act: () => void): void {
 const STRAY_MS = 5000
 
 /**
- * Handles an error that no promise has caught. If a statement is sent in a transaction whose connection was cut,
- * postgres.js 3.4.9 uses a socket that is null, later, in a timer: a TypeError of the engine. The transaction fails too,
- * and so the command says why, or a feed goes on. What else can arrive here is a fault: an error in a timer or an event
- * handler of ours, a TypeError among them. Such a fault ends the process, at once or after STRAY_MS. In `serve` every error
- * is one, because the pool for requests begins no transaction of postgres.js.
+ * Handles an error that nothing in the program waits for. After a connection was cut, postgres.js 3.4.9 causes two:
+ * - Its question for the types of arrays fails, which nothing awaits. The statement for which it connected is sent again.
+ * - It sends the ROLLBACK of a transaction by a socket that is null, in a timer: a TypeError of the engine. The transaction
+ *   fails too, and so the command says why, or a feed goes on.
+ * What else can arrive here is a fault: an error in a timer or an event handler of ours, a TypeError among them. Such a
+ * fault ends the process: at once, or after STRAY_MS if no COMMIT is then being asked about. In `serve` every TypeError is
+ * one, because the pool for requests begins no transaction of postgres.js.
  */
-export function handleStray(error: Error, exit: () => void): void {
+export function handleStray(error: unknown, exit: () => void): void {
   const end = () => {
+    if (running?.isCommitting) return void setTimeout(end, STRAY_MS)
     process.stderr.write(`axport: ${describeError(error, process.argv[2])}\n`)
     exit()
   }
+  if (verdictOn(error) === 'cut') return
   if (!(error instanceof TypeError)) end()
   else if (onCut) onCut()
   else setTimeout(end, STRAY_MS)

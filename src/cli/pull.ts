@@ -133,7 +133,7 @@ async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
     onNote('http:// lets everybody on the way read the secret and the records: use https://')
   try {
     return await interruptible(
-      signal => pull(job, { onProgress, onPause, onNote, onWarning, signal }),
+      ({ signal }) => pull(job, { onProgress, onPause, onNote, onWarning, signal }),
       () => {
         if (isStream) return 'interrupted: the output is incomplete'
         if (kept() === 0) return 'interrupted: nothing is kept'

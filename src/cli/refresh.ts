@@ -1,5 +1,7 @@
+import { UncertainFailure } from '../errors.ts'
 import { refresh } from '../refresh/refresh.ts'
 import { newCommand, readIds } from './arguments.ts'
+import { type Change, changing, settled } from './changing.ts'
 import { printJson, printTable, StatusLine } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
@@ -17,15 +19,33 @@ Example: axport refresh --organizations 12,13`,
     .option('--json', 'print a JSON object')
     .action(async ({ organizations = 'all', json }) => {
       const ids = organizations === 'all' ? undefined : organizations
-      const found = await withCurrentSchema(async ({ sql }) => {
-        using status = new StatusLine()
-        return await refresh(sql, ids, rows => status.show(() => `compared ${rows} rows`))
+      let repaired = 0
+      const change: Change = {
+        done: () => 'the last rows were corrected',
+        soFar: () => (repaired === 0 ? 'nothing was changed' : `rows corrected so far: ${repaired}`),
+        shown: 'run the same command again, which does no harm',
+      }
+      await changing(change, async interruption => {
+        const refreshing = withCurrentSchema(async ({ sql }) => {
+          using status = new StatusLine()
+          return await refresh(sql, ids, (rows, repairedRows) => {
+            repaired = repairedRows
+            status.show(() => `compared ${rows} rows`)
+          })
+        }, interruption)
+        const { result, failure } = await settled(refreshing)
+        if (failure instanceof UncertainFailure) throw failure
+        await printFound(result, json)
+        if (failure) throw failure
       })
-      if (json) return await printJson(found)
-      await printTable(
-        ['', 'compared', 'missing', 'outdated', 'left over'],
-        Object.entries(found).map(([name, { compared, missing, outdated, left_over }]) =>
-          [name, compared, missing, outdated, left_over].map(String),
-        ),
-      )
     })
+
+async function printFound(found: Awaited<ReturnType<typeof refresh>>, json: true | undefined): Promise<void> {
+  if (json) return await printJson(found)
+  await printTable(
+    ['', 'compared', 'missing', 'outdated', 'left over'],
+    Object.entries(found).map(([name, { compared, missing, outdated, left_over }]) =>
+      [name, compared, missing, outdated, left_over].map(String),
+    ),
+  )
+}

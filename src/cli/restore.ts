@@ -32,10 +32,13 @@ Examples: axport restore axport.backup
       if (check && isRehearsal) throw new UsageFailure('give --check or --rehearse, and not both')
       const file = newestBackup(path)
       const header = await checkArchive(file)
-      const records = isRehearsal ? await rehearse(file, header) : undefined
-      const erased = check || isRehearsal ? undefined : await restoreInto(withAnySchema, file, header)
-      await (json ? printJson(jsonOf(header, erased, records)) : printText(file, header, erased))
-      if (!json && records !== undefined) await print(`the rehearsal has rendered ${records} records\n`)
+      const report = (erased?: number, records?: number) =>
+        json ? printJson(jsonOf(header, erased, records)) : printText(file, header, erased)
+      if (check) return await report()
+      if (!isRehearsal) return await restoreInto(withAnySchema, file, header, erased => report(erased))
+      const records = await rehearse(file, header)
+      await report(undefined, records)
+      if (!json) await print(`the rehearsal has rendered ${records} records\n`)
     })
 
 /** Changes since the backup that the restore has undone. */

@@ -5,27 +5,37 @@ import type { Header } from '../backup/archive.ts'
 import { countRestored } from '../backup/rehearse.ts'
 import { type Progress, restore } from '../backup/restore.ts'
 import { setting } from '../config.ts'
+import { UncertainFailure } from '../errors.ts'
+import type { Interruption } from '../interruption.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { noteJob } from '../tables/jobs.ts'
+import { type Change, changing, settled } from './changing.ts'
 import { StatusLine } from './output.ts'
-import { interruptible } from './process.ts'
 import { withAnySchema } from './with-database.ts'
 
-type Open = <Result>(work: (database: Database) => Promise<Result>) => Promise<Result>
+type Open = <Result>(
+  work: (database: Database) => Promise<Result>,
+  interruption: Interruption,
+) => Promise<Result>
 
 /**
  * Restores a checked backup and shows the progress.
- * @param then runs on the restored database
- * @returns how many erased people were left out
+ * @param then runs on the restored database; gets how many erased people were left out
  */
 export async function restoreInto(
   open: Open,
   file: string,
   header: Header,
-  then = async (_restored: Database) => {},
-): Promise<number> {
+  then: (erased: number, restored: Database) => Promise<void>,
+): Promise<void> {
   using status = new StatusLine()
   let isRestored = false
+  // Its transactions before the last one made tables.
+  const change: Change = {
+    done: () => 'all was restored',
+    soFar: () => (isRestored ? 'all was restored' : 'nothing was restored'),
+    shown: 'axport doctor shows what the database has, and a second restore refuses a database with data',
+  }
   const onProgress = (progress: Progress) => {
     const { phase } = progress
     if (phase === 'tidying') isRestored = true
@@ -34,15 +44,15 @@ export async function restoreInto(
     else if (phase === 'tidying') status.show(() => 'restored, gathering statistics …')
     else status.showProgress(phase, progress.done, progress.total, phase === 'loading' ? 'rows' : 'records')
   }
-  return await interruptible(
-    signal =>
-      open(async database => {
-        const erased = await restore(database.sql, file, header, { onProgress, signal })
-        await then(database)
-        return erased
-      }),
-    () => (isRestored ? 'interrupted when all was restored' : 'interrupted: nothing was restored'),
-  )
+  const run = async (database: Database) => {
+    const { result, failure } = await settled(restore(database.sql, file, header, { onProgress }))
+    status.clear()
+    if (failure instanceof UncertainFailure && failure.outcome === 'unknown') throw failure
+    isRestored = true
+    await then(result, database)
+    if (failure) throw failure
+  }
+  await changing(change, interruption => open(run, interruption))
 }
 
 /**
@@ -55,8 +65,8 @@ export async function rehearse(file: string, header: Header): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-rehearsal-'))
   // At the very end, also after a signal: an engine that is just starting would create the folder again.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const temporary: Open = async work => {
-    const database = await openDatabase(`embedded:${folder}`, 1)
+  const temporary: Open = async (work, interruption) => {
+    const database = await openDatabase(`embedded:${folder}`, 1, interruption)
     try {
       return await work(database)
     } finally {
@@ -64,7 +74,7 @@ export async function rehearse(file: string, header: Header): Promise<number> {
     }
   }
   let records = 0
-  await restoreInto(temporary, file, header, async ({ sql }) => {
+  await restoreInto(temporary, file, header, async (_erased, { sql }) => {
     records = await countRestored(sql, header)
   })
   await noteRehearsal()

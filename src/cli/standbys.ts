@@ -1,15 +1,17 @@
 import { Option } from '@commander-js/extra-typings'
-import type { Sql } from 'postgres'
 import { databaseUrl, setting, urlOf } from '../config.ts'
-import { Failure, IncompleteFailure } from '../errors.ts'
+import { Failure, IncompleteFailure, UncertainFailure } from '../errors.ts'
 import { type Database, openingOf } from '../postgres/database.ts'
+import { closedError, reasonOf } from '../postgres/failures.ts'
 import type { PoolBounds } from '../postgres/pool/bounds.ts'
 import type { StateLog } from '../postgres/pool/pool-state.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { type StandbyAddress, standbyAddresses } from '../postgres/standby/addresses.ts'
 import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
 import { Standbys } from '../postgres/standby/standbys.ts'
+import type { CommandSql } from '../postgres/transaction/transact.ts'
 import { readDuration } from './arguments.ts'
+import { type Change, changing, settled, waitUntil } from './changing.ts'
 import { withDatabase } from './with-database.ts'
 
 /** The servers of DATABASE_READ_URL; none when it is not set. @throws Failure for wrong settings */
@@ -53,34 +55,52 @@ export const waitOption = () =>
 /**
  * Changes what integrations may read, reports the result, and then waits until every standby has replayed the change.
  * The report comes first: a new secret is shown only once, and the wait can fail.
- * @param wait seconds at most
+ * @param wait seconds at most; undefined for a change that no request on a standby looks at
+ * @param report gets an uncertain change, too
  * @throws IncompleteFailure that names the standbys without the change, which is made all the same
  */
 export async function changeAndWait<Result>(
-  wait: number,
-  change: (sql: Sql) => Promise<Result>,
-  report: (result: Result) => Promise<void>,
+  change: Change,
+  wait: number | undefined,
+  work: (sql: CommandSql) => Promise<Result>,
+  report: (result: Result, failure: UncertainFailure | undefined) => Promise<void>,
 ): Promise<void> {
   // A wrong setting must be found before the change.
-  const servers = configuredStandbys()
-  await withDatabase(async ({ sql }) => {
-    await report(await change(sql))
-    await waitForStandbys(sql, servers, wait)
-  })
+  const servers = wait === undefined ? [] : configuredStandbys()
+  const run = async ({ sql }: Database) => {
+    const { result, failure } = await settled(work(sql))
+    const uncertain = failure instanceof UncertainFailure ? failure : undefined
+    await report(result, uncertain)
+    if (failure) throw failure
+    await waitForStandbys(sql, servers, wait ?? 0, change)
+  }
+  await changing(change, interruption => withDatabase(run, interruption))
 }
 
 /**
  * Waits until every server has replayed all that was written so far.
- * @param wait seconds at most
+ * @param wait seconds at most; less if the command is interrupted
  * @throws IncompleteFailure that names the servers that have not
  */
-export async function waitForStandbys(sql: Sql, servers: StandbyAddress[], wait: number): Promise<void> {
+export async function waitForStandbys(
+  sql: CommandSql,
+  servers: StandbyAddress[],
+  wait: number,
+  change: Change,
+): Promise<void> {
   if (servers.length === 0) return
-  const missing = await unreplayed(servers, await primaryStatus(sql), wait * 1000, true)
+  const advice = waitUntil(change, 'axport doctor shows that the standbys have caught up')
+  const interrupted = new Promise<never>((_, reject) =>
+    sql.command?.interruption.signal.addEventListener('abort', () => reject(closedError())),
+  )
+  const replay = primaryStatus(sql).then(status => unreplayed(servers, status, wait * 1000, true))
+  const missing = await Promise.race([replay, interrupted]).catch(error => {
+    const state = `it is not known whether the standbys have replayed that (${reasonOf(error)})`
+    throw new IncompleteFailure(`${change.done()}, and ${state}: ${advice}`)
+  })
   if (missing.length === 0) return
   const named = missing.map(({ name, why }) => `${name} (${why})`).join(', ')
   throw new IncompleteFailure(
-    `the change is made, and not replayed yet by ${named}: a service that still reads there may use the state ` +
-      'before the change; axport doctor shows when the standbys have caught up',
+    `${change.done()}, and standbys have not replayed that yet: ${named}; ${advice}; a service that reads there may use the state before`,
   )
 }

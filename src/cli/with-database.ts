@@ -1,4 +1,5 @@
 import { databaseUrl, setting } from '../config.ts'
+import type { Interruption } from '../interruption.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { LOAD } from '../postgres/privileges/purposes.ts'
@@ -6,9 +7,15 @@ import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema/sc
 
 type Work<Result> = (database: Database) => Promise<Result>
 
-/** Runs work on DATABASE_URL with any schema, or none, and closes the database. */
-export async function withAnySchema<Result>(work: Work<Result>): Promise<Result> {
-  const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'))
+/**
+ * Runs work on DATABASE_URL with any schema, or none, and closes the database.
+ * @param interruption of a command that writes: see changing()
+ */
+export async function withAnySchema<Result>(
+  work: Work<Result>,
+  interruption?: Interruption,
+): Promise<Result> {
+  const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'), interruption)
   try {
     return await work(database)
   } finally {
@@ -17,16 +24,16 @@ export async function withAnySchema<Result>(work: Work<Result>): Promise<Result>
 }
 
 /** The same with a schema that this program can use. @throws Failure for an older one, or one that is too new */
-export const withDatabase = <Result>(work: Work<Result>) =>
+export const withDatabase = <Result>(work: Work<Result>, interruption?: Interruption) =>
   withAnySchema(async database => {
     await requireUsableSchema(database.sql)
     return await work(database)
-  })
+  }, interruption)
 
 /** The same for commands that write data. @throws Failure without their privileges, or if the schema is not current */
-export const withCurrentSchema = <Result>(work: Work<Result>) =>
+export const withCurrentSchema = <Result>(work: Work<Result>, interruption: Interruption) =>
   withAnySchema(async database => {
     await requirePrivileges(database.sql, LOAD)
     await requireCurrentSchema(database.sql)
     return await work(database)
-  })
+  }, interruption)

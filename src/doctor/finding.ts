@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { describeError } from '../errors.ts'
+import { describeError } from '../postgres/describe-error.ts'
 
 /** The outcome of one check. `wrong` makes the command fail, and nothing else. A `note` needs no remedy. */
 export interface Finding {

@@ -1,5 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { reasonOf } from '../postgres/failures.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
 import { erasedAt } from './tombstones.ts'
 
@@ -36,7 +37,7 @@ class Undone extends Error {}
  * @throws Failure if triggers are disabled: the export would still show the person
  * @throws PostgresError 42501 for a role that is not the owner of the tables
  */
-export async function erasePerson(db: Sql, userId: string, options: ErasureOptions): Promise<Erasure> {
+export async function erasePerson(db: CommandSql, userId: string, options: ErasureOptions): Promise<Erasure> {
   const erasure = await inTurn(db, options, async sql => {
     await requireTriggers(sql, 'nobody was erased')
     return await erase(sql, userId)
@@ -50,7 +51,11 @@ export async function erasePerson(db: Sql, userId: string, options: ErasureOptio
  * triggers, is rendered again. Returns the time of the erasure, ISO 8601 in UTC; null if the person was not erased.
  * @throws Failure if triggers are disabled
  */
-export async function removeTombstone(db: Sql, userId: string, onWait: () => void): Promise<string | null> {
+export async function removeTombstone(
+  db: CommandSql,
+  userId: string,
+  onWait: () => void,
+): Promise<string | null> {
   return await inTurn(db, { dryRun: false, onWait }, async sql => {
     await requireTriggers(sql, 'the tombstone was not removed')
     const erased = await erasedAt(sql, userId)
@@ -67,22 +72,23 @@ export async function removeTombstone(db: Sql, userId: string, onWait: () => voi
 
 /** Runs after imports, which know only the tombstones of their begin, and after other writers of the source tables. */
 async function inTurn<Result>(
-  db: Sql,
+  db: CommandSql,
   { dryRun, onWait }: ErasureOptions,
   work: (sql: TransactionSql) => Promise<Result>,
 ): Promise<Result> {
-  let result: { value: Result } | undefined
+  let result: Result | undefined
   try {
-    await db.begin('isolation level read committed', async sql => {
+    return await transact(db, async sql => {
       await acquireLoadLock(sql, onWait)
       await sql`select lock_export()`
-      result = { value: await work(sql) }
+      result = await work(sql)
       if (dryRun) throw new Undone()
+      return result
     })
   } catch (error) {
-    if (!(error instanceof Undone)) throw error
+    if (error instanceof Undone) return result as Result
+    throw error
   }
-  return (result as { value: Result }).value
 }
 
 async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure, 'unwiped'>> {

@@ -1,9 +1,10 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../tables/load-session.ts'
+import { vacuum } from '../tables/vacuum.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { compareBehindWriters } from './behind-writers.ts'
-import type { Summary } from './changes.ts'
 import { compare } from './compare.ts'
 import { nothingNew } from './platform/feed-state.ts'
 import type { RecordSource } from './record.ts'
@@ -21,18 +22,18 @@ export type Progress =
   /** Everything is committed; VACUUM makes reading fast. */
   | { phase: 'tidying' }
 
-/** Loads a source in one transaction, in turn with other imports. @throws Failure, also for removals above the limit */
+/**
+ * Loads a source in one transaction, in turn with other imports.
+ * @throws Failure, also for removals above the limit; as transact(); IncompleteFailure with the result if VACUUM fails
+ */
 export async function importSource(
-  db: Sql,
+  db: CommandSql,
   source: RecordSource,
   onProgress: (progress: Progress) => void,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
-  const { dryRun = false, signal } = options
-  // Only the end of its connection ends an import in the middle of a statement.
-  const end = () => void db.end({ timeout: 0 }).catch(() => {})
-  signal?.addEventListener('abort', end)
-  const loading = db.begin(async sql => {
+  const { dryRun = false } = options
+  const loading = transact(db, async sql => {
     await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
     await requireTriggers(sql)
     await configureLoad(sql)
@@ -47,10 +48,9 @@ export async function importSource(
     return result
   })
   try {
-    const result = await loading.finally(() => signal?.removeEventListener('abort', end))
+    const result = await loading
     onProgress({ phase: 'tidying' })
-    const isRound = source.feed !== undefined && !source.feed.isFull()
-    if (!isRound || !(await isVacuumed(db))) await vacuumChanged(db, result.summary)
+    await vacuumChanged(db, source, result)
     return result
   } catch (error) {
     if (error instanceof Undone) return error.result
@@ -85,13 +85,14 @@ async function importInto(
   return { loaded: true, lines, ...comparison }
 }
 
-/** Index-only scans need VACUUM, and plans statistics, at once. Postgres only warns a role that may not vacuum. */
-async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
-  const changed = Object.entries(summary)
+/** A round of a feed changes few rows, for which autovacuum is enough. */
+async function vacuumChanged(db: Sql, { feed }: RecordSource, result: ImportResult & { loaded: true }) {
+  const changed = Object.entries(result.summary)
     .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
     .map(([table]) => table)
   if (changed.length === 0) return
   // A rename changes records, too.
   changed.push('export_records', 'export_people', 'export_products', 'export_counts')
-  await db.unsafe(`vacuum (analyze) ${changed.join(', ')}`)
+  const isRound = feed !== undefined && !feed.isFull()
+  await vacuum(db, changed, 'all was loaded', result, async () => !isRound || !(await isVacuumed(db)))
 }

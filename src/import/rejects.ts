@@ -170,7 +170,13 @@ export class RejectsFile {
     }
   }
 
-  /** Removes the draft; does nothing after keep(). */
+  /** Leaves the draft where it is, and returns its path. */
+  leave(): string {
+    if (this.draft.isOpen) this.draft.close()
+    return this.draft.path
+  }
+
+  /** Removes the draft; does nothing after keep() and leave(). */
   discard(): void {
     this.draft.discard()
   }

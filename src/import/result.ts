@@ -17,8 +17,6 @@ export interface ImportOptions {
   sync?: Limit
   /** The most that a round of a feed may remove from a table; 10 % by default. A share always allows ten. */
   maxRemoved?: Limit
-  /** Ends the import and leaves the database as it was. */
-  signal?: AbortSignal
 }
 
 /** What an import changes, and which records it leaves out. */

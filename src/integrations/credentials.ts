@@ -1,6 +1,6 @@
-import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { iso } from '../postgres/statement.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { changeIntegration, type Description, setHost } from './lifecycle.ts'
 import { existing, type Ids } from './scope.ts'
@@ -13,7 +13,7 @@ export interface Credentials {
 
 /** Provisions an integration; a set of its scope may be empty (contract A4). @throws Failure that names unknown ids */
 export async function createIntegration(
-  db: Sql,
+  db: CommandSql,
   name: string,
   organizations: Ids,
   products: Ids,
@@ -22,7 +22,7 @@ export async function createIntegration(
   // Unique, and need not be unguessable: a client id is public.
   const clientId = randomText(24)
   const clientSecret = randomText(SECRET_LENGTH)
-  await db.begin(async sql => {
+  return await transact(db, async sql => {
     await setHost(sql)
     // One statement, so that the history has one event.
     await sql`
@@ -39,8 +39,8 @@ export async function createIntegration(
       )
       insert into integration_secrets (integration_id, digest)
       select id, ${sha256(clientSecret)}::bytea from integration`
+    return { clientId, clientSecret }
   })
-  return { clientId, clientSecret }
 }
 
 /**
@@ -49,7 +49,7 @@ export async function createIntegration(
  * @throws Failure for an unknown integration, and during a grace unless `force` is set
  */
 export async function rotateSecret(
-  db: Sql,
+  db: CommandSql,
   clientId: string,
   { graceSeconds, force }: { graceSeconds?: number; force?: boolean },
 ): Promise<Credentials & { oldSecretEndsAt: string | null }> {

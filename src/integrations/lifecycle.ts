@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 
 /** What operators note about an integration: its purpose and whom to contact. null where nothing is noted. */
 export interface Description {
@@ -35,11 +36,11 @@ export async function setHost(sql: TransactionSql): Promise<void> {
 
 /** Runs `work` on an integration in one transaction, which locks its row. @throws Failure for an unknown integration */
 export async function changeIntegration<Result>(
-  db: Sql,
+  db: CommandSql,
   clientId: string,
   work: (sql: TransactionSql, integration: IntegrationRow) => Promise<Result>,
 ): Promise<Result> {
-  return (await db.begin(async sql => {
+  return await transact(db, async sql => {
     await setHost(sql)
     const [integration] = await sql<IntegrationRow[]>`
       select id, name, purpose, contact, organization_ids as organizations, product_ids as products,
@@ -47,12 +48,12 @@ export async function changeIntegration<Result>(
       from integrations where client_id = ${clientId} for update`
     if (!integration) throw unknownIntegration(clientId)
     return await work(sql, integration)
-  })) as Result
+  })
 }
 
 /** Changes name and description of an integration; returns both as they are then. @throws Failure if there is none */
 export async function describeIntegration(
-  db: Sql,
+  db: CommandSql,
   clientId: string,
   changed: Partial<Description & { name: string }>,
 ): Promise<Description & { name: string }> {
@@ -67,7 +68,7 @@ export async function describeIntegration(
  * Disables or enables an integration; returns whether that changed anything. A disabled one gets invalid_client, and its
  * tokens get invalid_token. @throws Failure for an unknown integration
  */
-export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {
+export async function setDisabled(db: CommandSql, clientId: string, isDisabled: boolean): Promise<boolean> {
   return await changeIntegration(db, clientId, async (sql, { id }) => {
     const { count } = await sql`
       update integrations set disabled_at = ${isDisabled ? sql`now()` : null}
@@ -84,7 +85,7 @@ export async function nameOf(db: Sql, clientId: string): Promise<string> {
 }
 
 /** Deletes an integration with its secrets and tokens; returns its name. @throws Failure for an unknown integration */
-export async function deleteIntegration(db: Sql, clientId: string): Promise<string> {
+export async function deleteIntegration(db: CommandSql, clientId: string): Promise<string> {
   return await changeIntegration(db, clientId, async (sql, { id, name }) => {
     await sql`delete from integrations where id = ${id}`
     return name

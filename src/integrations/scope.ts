@@ -1,5 +1,6 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import type { CommandSql } from '../postgres/transaction/transact.ts'
 import { changeIntegration, type IntegrationRow } from './lifecycle.ts'
 
 /** Ids as decimal strings, or all that exist at this moment. */
@@ -26,7 +27,7 @@ export interface ChangedSet {
 
 /** Changes a scope, for the next request. @throws Failure for an unknown client or id, and "new" if no set was "all" */
 export async function changeScope(
-  db: Sql,
+  db: CommandSql,
   clientId: string,
   organizations: SetChange,
   products: SetChange,
@@ -50,7 +51,7 @@ export async function changeScope(
 }
 
 /** changeScope() that adds what is new to both sets. */
-export const addNew = (db: Sql, clientId: string): Promise<ChangedScope> =>
+export const addNew = (db: CommandSql, clientId: string): Promise<ChangedScope> =>
   changeScope(db, clientId, { add: 'new' }, { add: 'new' })
 
 async function changedSet(

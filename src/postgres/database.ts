@@ -1,5 +1,6 @@
-import type { Sql } from 'postgres'
+import type { Notice } from 'postgres'
 import { Failure } from '../errors.ts'
+import { Interruption } from '../interruption.ts'
 import type { Open } from './connection/connection.ts'
 import { openFirst, type Silences } from './connection/opening.ts'
 import { openSocket } from './connection/socket.ts'
@@ -10,11 +11,12 @@ import { connectionFailure } from './failures.ts'
 import type { PoolBounds } from './pool/bounds.ts'
 import type { StateLog } from './pool/pool-state.ts'
 import { ServingDatabase } from './pool/serving-database.ts'
+import type { Command, CommandSql } from './transaction/transact.ts'
 
 /** An open database, Postgres or the embedded one. */
 export interface Database {
-  /** For commands: connections that wait without a limit. */
-  sql: Sql
+  /** For commands. */
+  sql: CommandSql
   kind: 'postgres' | 'embedded'
   /** How commands reach their server; undefined for the embedded database. */
   start?: Start
@@ -47,35 +49,62 @@ export const SERVING = {
   parallel_tuple_cost: '0.01',
 }
 
-/** Opens DATABASE_URL, which a function reads for each connection: its password may change. @throws Failure */
-export async function openDatabase(url: string | (() => string), poolSize: number): Promise<Database> {
+/**
+ * Opens DATABASE_URL, which a function reads for each connection: its password may change.
+ * @param interruption ends the connections for commands
+ * @throws Failure
+ */
+export async function openDatabase(
+  url: string | (() => string),
+  poolSize: number,
+  interruption = new Interruption(),
+): Promise<Database> {
   const read = typeof url === 'string' ? () => url : url
   const text = read()
   return text.startsWith('embedded:')
-    ? await openEmbeddedDatabase(text.slice('embedded:'.length), poolSize)
-    : await openPostgres(() => readPostgresUrl(read()), poolSize)
+    ? await openEmbeddedDatabase(text.slice('embedded:'.length), poolSize, interruption)
+    : await openPostgres(() => readPostgresUrl(read()), poolSize, interruption)
 }
 
 /** Commands stay with the server that is found here; each connection of a pool searches again. */
-async function openPostgres(read: () => PostgresUrl, poolSize: number): Promise<Database> {
-  const found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(fail)
+async function openPostgres(
+  read: () => PostgresUrl,
+  poolSize: number,
+  interruption: Interruption,
+): Promise<Database> {
+  const openAnother = (timeoutMs: number) => openFirst(read(), timeoutMs, { optional: FOR_COMMANDS })
+  const found = await openAnother(CONNECT_TIMEOUT_MS).catch(fail)
   await found.close()
   // Behind a pooler, another process may run the next statement, without what the last one has prepared.
   const url = { ...found.start.url, prepare: found.start.url.prepare && found.server !== undefined }
-  const sql = commandsOn({ ...found.start, url }, poolSize)
+  const sql = commandsOn({ ...found.start, url }, poolSize, { interruption, openAnother })
   const { start } = found
   const close = () => sql.end({ timeout: 1 })
   return { sql, kind: 'postgres', start, isGuest: false, pool: poolOn(read), close }
 }
 
-async function openEmbeddedDatabase(dir: string, poolSize: number): Promise<Database> {
+async function openEmbeddedDatabase(
+  dir: string,
+  poolSize: number,
+  interruption: Interruption,
+): Promise<Database> {
   if (dir === '')
     throw new Failure('DATABASE_URL=embedded:DIR needs the folder to keep the data in, as embedded:./data')
   const embedded = await openEmbedded(dir)
+  const opened = [embedded]
   const address = { path: embedded.socketPath }
   const url = { ...readPostgresUrl('postgres://postgres@/postgres'), addresses: [address] }
-  const sql = commandsOn({ url, route: { address }, parameters: FOR_COMMANDS }, poolSize)
-  const close = () => sql.end({ timeout: 5 }).then(embedded.close)
+  // The process that ran the engine may have ended. Then this one runs it.
+  const openAnother = async (timeoutMs: number) => {
+    opened.push(await openEmbedded(dir))
+    return await openFirst(url, timeoutMs)
+  }
+  const start = { url, route: { address }, parameters: FOR_COMMANDS }
+  const sql = commandsOn(start, poolSize, { interruption, openAnother })
+  const close = async () => {
+    await sql.end({ timeout: 5 })
+    for (const one of opened) await one.close()
+  }
   // Without a time limit: another command may be in a long import.
   await sql`select 1`.catch(error => close().then(() => fail(error)))
   return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOn(() => url), close }
@@ -85,9 +114,23 @@ const fail = (error: unknown): never => {
   throw connectionFailure(error)
 }
 
-function commandsOn(start: Start, poolSize: number): Sql {
+function commandsOn(
+  start: Start,
+  poolSize: number,
+  { interruption, openAnother }: Pick<Command, 'interruption' | 'openAnother'>,
+): CommandSql {
+  const command: Command = { interruption, openAnother, onWarning: () => {} }
   const connect_timeout = CONNECT_TIMEOUT_MS / 1000
-  return client(start, () => openSocket(start.route, CONNECT_TIMEOUT_MS), { max: poolSize, connect_timeout })
+  const onnotice = ({ severity, message }: Notice) => {
+    if (severity === 'WARNING') command.onWarning(message ?? '')
+  }
+  const options = { max: poolSize, connect_timeout, onnotice }
+  const sql = client(start, () => openSocket(start.route, CONNECT_TIMEOUT_MS), options)
+  // Only the end of its connection ends a statement that is running. A COMMIT is left to transact().
+  interruption.signal.addEventListener('abort', () => {
+    if (!interruption.isCommitting) void sql.end({ timeout: 0 }).catch(() => {})
+  })
+  return Object.assign(sql, { command })
 }
 
 function poolOn(read: () => PostgresUrl): Database['pool'] {

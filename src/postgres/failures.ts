@@ -98,6 +98,13 @@ export function reasonOf(error: unknown): string {
   return isClosed ? 'it closes connections' : `it refuses connections (${code ?? (error as Error).name})`
 }
 
+/** Why a statement of a command failed, on one line. Its text may name a full disk, and names no person. */
+export function whyFailed(error: unknown): string {
+  if (error instanceof Failure || verdictOn(error) !== 'cut')
+    return (error as Error).message.replaceAll(/\s+/g, ' ')
+  return reasonOf(error)
+}
+
 /** No statement can run now, or one was lost with its connection. Another attempt may succeed: 503. */
 export class DatabaseUnavailable extends Error {
   constructor(
@@ -125,6 +132,10 @@ export const isTimeout = (error: unknown): boolean => (error as { code?: string 
 
 /** Whether it is closedError(). */
 export const isClosed = (error: unknown): boolean => (error as { code?: string }).code === 'CONNECTION_CLOSED'
+
+/** Whether a statement did not get a lock: it met lock_timeout, or a deadlock. */
+export const isBlocked = (error: unknown): boolean =>
+  ['55P03', '40P01'].includes(String((error as { code?: unknown }).code))
 
 /** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
 export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'

@@ -2,16 +2,25 @@ import type { Fragment, Sql } from 'postgres'
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
 import { Failure, firstThree } from '../errors.ts'
 import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { compareCounts, compareRows, type Difference } from '../tables/read-model.ts'
+import { vacuum } from '../tables/vacuum.ts'
 
 /** Ids in a batch: repairing it blocks other writers for some tenths of a second. */
 const BATCH = 2000
 
 /**
  * Renders rows that differ from their source anew, then counts anew where a count differs, of all or these organizations.
- * Each batch is a transaction; one without a difference takes no lock. Returns what was repaired, by table.
+ * Each batch is a transaction; one without a difference takes no lock.
+ * @param onRows is called after each batch of rows, and for the counts, with the numbers of rows so far
+ * @returns what was repaired, by table
+ * @throws as transact(); IncompleteFailure with the result if VACUUM fails
  */
-export async function refresh(db: Sql, organizations: string[] | undefined, onRows: (rows: number) => void) {
+export async function refresh(
+  db: CommandSql,
+  organizations: string[] | undefined,
+  onRows: (compared: number, repaired: number) => void,
+) {
   await requireFiringTriggers(db, 'nothing was refreshed')
   // Without the row of export_state the views render nothing, and all records would be deleted.
   if ((await db`select from export_state`).length === 0)
@@ -28,18 +37,26 @@ export async function refresh(db: Sql, organizations: string[] | undefined, onRo
       found.compared += compared
       if (differing.length > 0) add(found, await renderAnew(db, table, differing))
       rows += compared
-      onRows(rows)
+      onRows(rows, repairedIn(refreshed))
       after = last
     }
   }
   const { compared, organizations: miscounted } = await compareCounts(db, organizations)
   refreshed.counts.compared = compared
-  for (const organization of miscounted) add(refreshed.counts, await countAnew(db, organization))
-  const changed = Object.values(refreshed).some(found => found.missing + found.outdated + found.left_over > 0)
-  // Index-only scans need the visibility map.
-  if (changed) await db`vacuum (analyze) export_records, export_people, export_counts`
+  for (const organization of miscounted) {
+    add(refreshed.counts, await countAnew(db, organization))
+    onRows(rows, repairedIn(refreshed))
+  }
+  if (repairedIn(refreshed) > 0)
+    await vacuum(db, ['export_records', 'export_people', 'export_counts'], 'all was refreshed', refreshed)
   return refreshed
 }
+
+const repairedIn = (refreshed: Record<string, Difference>) =>
+  Object.values(refreshed).reduce(
+    (sum, { missing, outdated, left_over }) => sum + missing + outdated + left_over,
+    0,
+  )
 
 const nothing = (): Difference => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
 
@@ -87,8 +104,8 @@ function idsAfter(
 }
 
 /** Repairs a batch behind the queue of writers. Another writer may have repaired rows meanwhile: it compares again. */
-async function renderAnew(db: Sql, table: ReadModelTable, ids: string[]): Promise<Difference> {
-  return await db.begin('isolation level read committed', async sql => {
+async function renderAnew(db: CommandSql, table: ReadModelTable, ids: string[]): Promise<Difference> {
+  return await transact(db, async sql => {
     await sql`select lock_export()`
     const found = await compareRows(sql, table, sql`select unnest(${ids}::bigint[])`, sql``)
     await sql`select ${sql(`refresh_${table.table}`)}(${ids}::bigint[]), log_any_change()`
@@ -99,8 +116,8 @@ async function renderAnew(db: Sql, table: ReadModelTable, ids: string[]): Promis
 }
 
 /** The same for the counts of an organization. */
-async function countAnew(db: Sql, organization: string): Promise<Difference> {
-  return await db.begin('isolation level read committed', async sql => {
+async function countAnew(db: CommandSql, organization: string): Promise<Difference> {
+  return await transact(db, async sql => {
     await sql`select lock_export()`
     const found = await compareCounts(sql, [organization])
     // Servers remember counts, too.

@@ -5,6 +5,7 @@ import { Failure } from '../errors.ts'
 import { LOCKS } from '../postgres/schema/locks.ts'
 import { compatibleWith, MIGRATIONS, schemaNumber } from '../postgres/schema/migrations.ts'
 import { iso, onlyRow, type Runner, statement } from '../postgres/statement.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 
 /** Whether disclosures are recorded before an answer is sent, and for how long they are kept. */
 export interface Disclosing {
@@ -37,10 +38,10 @@ export function describeDisclosing({ isOn, kept }: Disclosing): string {
  * @throws Failure if the row was deleted
  */
 export async function setDisclosing(
-  sql: Sql,
+  db: CommandSql,
   wanted: Partial<Disclosing>,
 ): Promise<Disclosing & { changed: boolean }> {
-  return await sql.begin(transaction => writeDisclosing(transaction, wanted))
+  return await transact(db, sql => writeDisclosing(sql, wanted))
 }
 
 /** setDisclosing() within a transaction. */

@@ -6,6 +6,7 @@ import { readBatches } from '../../src/backup/read.ts'
 import { KEPT, LEFT_OUT } from '../../src/backup/tables.ts'
 import { erasePerson } from '../../src/erasure/erase.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
+import { Interruption } from '../../src/interruption.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { cleanUp, emptyFolder } from '../support/executable.ts'
@@ -193,8 +194,9 @@ describe('a restore', () => {
 
   test('that is interrupted leaves the database empty, and the next one fills it', async () => {
     await withEmpty(async ({ url }) => {
-      const first = await openDatabase(url, 1)
-      const ended = restoreFrom(file, first.sql, new AbortController())
+      const interruption = new Interruption()
+      const first = await openDatabase(url, 1, interruption)
+      const ended = restoreFrom(file, first.sql, interruption)
       expect(
         await ended.then(
           () => 'restored',

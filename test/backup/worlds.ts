@@ -5,6 +5,7 @@ import { checkArchive } from '../../src/backup/read.ts'
 import { restore } from '../../src/backup/restore.ts'
 import { KEPT } from '../../src/backup/tables.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
+import type { Interruption } from '../../src/interruption.ts'
 import { setTimeZone } from '../../src/postgres/schema/time-zone.ts'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { load } from '../support/service.ts'
@@ -67,8 +68,6 @@ export async function contents(sql: Sql): Promise<unknown> {
   return { tables, state }
 }
 
-const unwatched = { signal: new AbortController().signal }
-
 /** Writes a backup to a file, and waits for `before` before each piece. */
 export async function backUpTo(path: string, sql: Sql, before = async () => {}): Promise<void> {
   const file = new BackupFile(path)
@@ -76,19 +75,18 @@ export async function backUpTo(path: string, sql: Sql, before = async () => {}):
     await before()
     file.write(bytes)
   }
-  await backUp(sql, '0.0.0', write, { ...unwatched, onRows: () => {} })
+  await backUp(sql, '0.0.0', write, () => {})
   await file.keep()
 }
 
 /**
- * Restores a file, and calls `halfway` when some rows are restored. Returns the number of erased people left
+ * Restores a file, and interrupts it when all rows are loaded. Returns the number of erased people left
  * out.
  */
-export async function restoreFrom(path: string, sql: Sql, halfway?: AbortController): Promise<number> {
+export async function restoreFrom(path: string, sql: Sql, interruption?: Interruption): Promise<number> {
   return await restore(sql, path, await checkArchive(path), {
-    signal: halfway?.signal ?? unwatched.signal,
     onProgress: progress => {
-      if (progress.phase === 'loading' && progress.done === progress.total) halfway?.abort()
+      if (progress.phase === 'loading' && progress.done === progress.total) interruption?.request()
     },
   })
 }

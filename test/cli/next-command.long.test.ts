@@ -13,7 +13,7 @@ setDefaultTimeout(120_000)
 
 const CHECK = 'axport import … --queries DIR --explain'
 const GONE = 'the platform went away before all was read; nothing was loaded: run the same command again'
-const LOST = 'the connection to the database was lost; nothing half-done is left: run the same command again'
+const LOST = 'the connection to the database was lost: nothing was loaded; run the same command again'
 
 /** The queries of the example with some replaced. */
 const queriesWith = (others: Record<string, string>) =>
@@ -198,7 +198,7 @@ describe('one line says what is wrong and names the next command', () => {
     expect(await running.finished).toEqual({
       code: 1,
       stdout: 'the schema is up to date\n',
-      stderr: `axport: ${LOST}\n`,
+      stderr: `axport: ${LOST.replace('loaded', 'changed')}\n`,
     })
   })
 

@@ -33,7 +33,7 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('fourteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('fifteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'complete_token',
@@ -41,6 +41,7 @@ test('fourteen functions run with the privileges of their owner, and PUBLIC cann
     'export_records_changed',
     'export_records_counted',
     'forget_export_facts',
+    'leave_receipt',
     'log_any_change',
     'note_integration',
     'note_job',

@@ -16,6 +16,7 @@ const LEFT_OUT = [
   'assessment_parts',
   'export_state',
   'export_counts',
+  'commit_receipts',
   'feeds',
   'feed_rejects',
   'feed_states',

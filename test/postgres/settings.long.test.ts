@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
-import { describeError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
+import { describeError } from '../../src/postgres/describe-error.ts'
 import { cluster } from '../support/cluster.ts'
 import { record, recorded } from '../support/disclosures.ts'
 import { assessment, educator, multiPart, ORGANIZATION, PRODUCT, range, world } from '../support/fixtures.ts'

@@ -22,14 +22,7 @@ const FEATURES = [
  * tables → postgres → db. Every part may import those of COMMON; only cli may import `config`.
  */
 const COMMON = [
-  'answers',
-  'contract',
-  'counters',
-  'errors',
-  'files',
-  'html',
-  'limit',
-  'networks',
+  ...['answers', 'contract', 'counters', 'errors', 'files', 'html', 'interruption', 'limit', 'networks'],
   'random',
   'within',
 ]

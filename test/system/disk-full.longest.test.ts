@@ -135,7 +135,7 @@ for (const backend of BACKENDS) {
       if (cluster) {
         const { pid } = cluster
         expect(await failedImport(url, manyLines(MANY.postgres.lines))).toBe(
-          'axport: the connection to the database was lost; nothing half-done is left: run the same command again',
+          'axport: the connection to the database was lost: nothing was loaded; run the same command again',
         )
         await until('Postgres has shut down, since its recovery needs space as well', () => !isAlive(pid))
       } else await until('the write-ahead log is full', async () => !(await writesLog(url)))

@@ -144,7 +144,7 @@ test('a change of access names the standbys that have not replayed it within --w
   const short = await provisioning('disable', id, '--wait', '1s')
   expect(short).toMatchObject({ code: 75, stdout: `${id} is disabled now\n` })
   expect(short.stderr).toMatch(
-    /^axport: the change is made, and not replayed yet by .* bytes behind\), .*\n$/,
+    /^axport: the integration was disabled, and standbys have not replayed that yet: .* bytes behind\), .*\n$/,
   )
   for (const cluster of [all.first, all.second, all.impostor]) expect(short.stderr).toContain(nameOf(cluster))
   await resume(all.first)

@@ -1,7 +1,9 @@
 import type { Sql } from 'postgres'
+import type { UncertainFailure } from '../../errors.ts'
 import { type Credentials, rotateSecret } from '../../integrations/credentials.ts'
 import { deleteIntegration, nameOf, setDisabled } from '../../integrations/lifecycle.ts'
 import { given, newCommand, readDuration } from '../arguments.ts'
+import { oneChange } from '../changing.ts'
 import { confirm, requireTerminal } from '../confirm.ts'
 import { escaped, print, printJson } from '../output.ts'
 import { changeAndWait, waitOption } from '../standbys.ts'
@@ -23,26 +25,51 @@ Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
     .option('--json', 'print a JSON object')
     .action(async (id, { grace, force, json, wait }) => {
       await changeAndWait(
+        oneChange(
+          'the secret was replaced',
+          'the secret was not replaced',
+          shownBy(id),
+          'a second rotation would end the secret that was printed',
+        ),
         wait,
         sql => rotateSecret(sql, id, given({ graceSeconds: grace, force })),
-        async rotated => {
+        async (rotated, uncertain) => {
           const end = rotated.oldSecretEndsAt
-          await printCredentials(rotated, json, { old_secret_ends_at: end })
+          await printCredentials(rotated, json, uncertain, { old_secret_ends_at: end })
           const state = end ? `work until ${end}` : 'have ended'
-          if (!json) process.stderr.write(`The old secret and its tokens ${state}.\n`)
+          if (!json && !uncertain) process.stderr.write(`The old secret and its tokens ${state}.\n`)
         },
       )
     })
 
-/** Prints new credentials; the secret cannot be printed again. `more` is added to the JSON object. */
+/** What shows whether an integration was changed. */
+export const shownBy = (id: string) => `axport integration show ${id} shows it`
+
+/** The field of --json objects that says what is uncertain. */
+export const outcomeField = (uncertain: UncertainFailure | undefined) =>
+  uncertain === undefined ? {} : { outcome: uncertain.outcome }
+
+/**
+ * Prints new credentials; the secret cannot be printed again.
+ * @param uncertain why the secret may not be stored; it is printed all the same
+ * @param more is added to the JSON object
+ */
 export async function printCredentials(
   { clientId, clientSecret }: Credentials,
   asJson: true | undefined,
+  uncertain: UncertainFailure | undefined,
   more: object = {},
 ): Promise<void> {
-  if (asJson) return await printJson({ client_id: clientId, client_secret: clientSecret, ...more })
+  if (asJson)
+    return await printJson({
+      client_id: clientId,
+      client_secret: clientSecret,
+      ...more,
+      ...outcomeField(uncertain),
+    })
   await print(`client_id      ${clientId}\nclient_secret  ${clientSecret}\n`)
-  process.stderr.write('Keep the secret now: it is not shown again.\n')
+  const doubt = uncertain ? 'Unconfirmed: this secret works only if it was stored, see below. ' : ''
+  process.stderr.write(`${doubt}Keep the secret now: it is not shown again.\n`)
 }
 
 const STATES = {
@@ -59,12 +86,13 @@ export function stateCommand(name: keyof typeof STATES) {
     .option('--json', 'print a JSON object')
     .action((id, { json, wait }) =>
       changeAndWait(
+        oneChange(`the integration was ${state}`, 'nothing was changed', shownBy(id)),
         wait,
         sql => setDisabled(sql, id, name === 'disable'),
-        changed =>
-          json
-            ? printJson({ client_id: id, state, changed })
-            : print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`),
+        async (changed, uncertain) => {
+          if (json) await printJson({ client_id: id, state, changed, ...outcomeField(uncertain) })
+          else if (!uncertain) await print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`)
+        },
       ),
     )
 }
@@ -84,12 +112,15 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
     .action(async (id, { yes, wait }) => {
       if (!yes) requireTerminal(`axport integration delete ${id}`)
       await changeAndWait(
+        oneChange('the integration was deleted', 'nothing was deleted', 'axport integration list shows it'),
         wait,
         async sql => {
           if (!yes) await confirmDeletion(sql, id)
           return await deleteIntegration(sql, id)
         },
-        name => print(`deleted ${escaped(name)} (${id})\n`),
+        async (name, uncertain) => {
+          if (!uncertain) await print(`deleted ${escaped(name)} (${id})\n`)
+        },
       )
     })
 

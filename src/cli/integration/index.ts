@@ -1,14 +1,21 @@
 import { Option } from '@commander-js/extra-typings'
-import { UsageFailure } from '../../errors.ts'
+import { type UncertainFailure, UsageFailure } from '../../errors.ts'
 import { createIntegration } from '../../integrations/credentials.ts'
 import { exactNumber } from '../../integrations/exact-ids.ts'
 import { describeIntegration } from '../../integrations/lifecycle.ts'
 import { addNew, type ChangedScope, changeScope } from '../../integrations/scope.ts'
 import { given, newCommand, readIds } from '../arguments.ts'
+import { oneChange } from '../changing.ts'
 import { fieldLines, print, printJson } from '../output.ts'
 import { changeAndWait, waitOption } from '../standbys.ts'
-import { withDatabase } from '../with-database.ts'
-import { deleteCommand, printCredentials, rotateCommand, stateCommand } from './access.ts'
+import {
+  deleteCommand,
+  outcomeField,
+  printCredentials,
+  rotateCommand,
+  shownBy,
+  stateCommand,
+} from './access.ts'
 import { historyCommand, listCommand, showCommand, showIntegration } from './reports.ts'
 
 /** axport integration … */
@@ -45,10 +52,17 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
     .option('--json', 'print a JSON object')
     .action(async (name, { organizations = [], products = [], ...options }) => {
       const description = { purpose: options.purpose ?? null, contact: options.contact ?? null }
-      const credentials = await withDatabase(({ sql }) =>
-        createIntegration(sql, name, organizations, products, description),
+      await changeAndWait(
+        oneChange(
+          'the integration was created',
+          'no integration was created',
+          'axport integration list shows it',
+          'a second run would create another integration',
+        ),
+        undefined,
+        sql => createIntegration(sql, name, organizations, products, description),
+        (credentials, uncertain) => printCredentials(credentials, options.json, uncertain),
       )
-      await printCredentials(credentials, options.json)
     })
 
 const describeCommand = () =>
@@ -72,10 +86,19 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
       const [why, whom] = [purpose, contact].map(text => (text === false ? null : text))
       const changes = given({ name, purpose: why, contact: whom })
       if (Object.keys(changes).length === 0) return await showIntegration(id, json)
-      const now = await withDatabase(({ sql }) => describeIntegration(sql, id, changes))
-      if (json) return await printJson({ client_id: id, ...now })
-      await print(fieldLines(Object.entries(now).map(([label, text]) => [label, text ?? 'none'])))
+      await changeAndWait(
+        changeOf(id),
+        undefined,
+        sql => describeIntegration(sql, id, changes),
+        async (now, uncertain) => {
+          if (json) await printJson({ client_id: id, ...now, ...outcomeField(uncertain) })
+          else if (!uncertain)
+            await print(fieldLines(Object.entries(now).map(([label, text]) => [label, text ?? 'none'])))
+        },
+      )
     })
+
+const changeOf = (id: string) => oneChange('the integration was changed', 'nothing was changed', shownBy(id))
 
 const textOption = <const Name extends string>(name: Name, help: string) =>
   new Option(`--${name} <text>`, help).argParser(readText(name))
@@ -117,13 +140,18 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
       if (isChanged === (options.addNew === true))
         throw new UsageFailure('give changes, or --add-new alone: axport integration scope --help lists them')
       await changeAndWait(
+        changeOf(id),
         options.wait,
         sql => (options.addNew ? addNew(sql, id) : changeScope(sql, id, ...changes)),
-        scope => printScope(scope, options.json),
+        (scope, uncertain) => printScope(scope, options.json, uncertain),
       )
     })
 
-async function printScope(scope: ChangedScope, asJson?: true): Promise<void> {
+async function printScope(
+  scope: ChangedScope,
+  asJson: true | undefined,
+  uncertain: UncertainFailure | undefined,
+): Promise<void> {
   const object: Record<string, object> = {}
   const fields: [label: string, text: string][] = []
   for (const [label, { ids, added, removed, meantAsAll }] of Object.entries(scope)) {
@@ -131,5 +159,6 @@ async function printScope(scope: ChangedScope, asJson?: true): Promise<void> {
     const meant = meantAsAll ? ', meant as all' : ''
     fields.push([label, `${ids.length} (${added} added, ${removed} removed)${meant}`])
   }
-  await (asJson ? printJson(object) : print(fieldLines(fields)))
+  if (asJson) await printJson({ ...object, ...outcomeField(uncertain) })
+  else if (!uncertain) await print(fieldLines(fields))
 }

@@ -1,7 +1,8 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { TransactionSql } from 'postgres'
 import { Failure, firstThree } from '../../errors.ts'
 import { LOCKS } from '../schema/locks.ts'
 import { onlyRow } from '../statement.ts'
+import { type CommandSql, transact } from '../transaction/transact.ts'
 import { missingPrivileges, namesOf } from './compare.ts'
 import { excessPrivileges } from './excess.ts'
 import type { Purpose } from './purposes.ts'
@@ -12,8 +13,8 @@ import type { Purpose } from './purposes.ts'
  * @throws Failure, and changes nothing, for a role that does not exist, owns the tables or is a superuser, or that would
  * still have more in another way or less, because the user of this command cannot grant it
  */
-export async function grantFor(db: Sql, role: string, purpose: Purpose): Promise<void> {
-  await db.begin(async sql => {
+export async function grantFor(db: CommandSql, role: string, purpose: Purpose): Promise<void> {
+  await transact(db, async sql => {
     // Of two transactions that change the privileges of one table at the same moment, Postgres fails one.
     await sql`select pg_advisory_xact_lock(${LOCKS.schema})`
     const statements = await statementsFor(sql, role, purpose)

@@ -56,7 +56,7 @@ export const LOAD: Purpose = {
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: [
-    'select on schema_migrations, export_counts, erasures',
+    'select on schema_migrations, export_counts, erasures, commit_receipts',
     'select, update on export_state',
     'select, insert, update on feeds',
     'select, insert, delete on feed_rejects',
@@ -64,7 +64,7 @@ export const LOAD: Purpose = {
     `select, insert, update, delete on ${LOADED}`,
     `select on ${RENDERED.map(table => `${table}_rendered`).join(', ')}`,
   ],
-  functions: ['log_any_change()', 'refresh_export_counts(bigint[])'],
+  functions: ['log_any_change()', 'refresh_export_counts(bigint[])', 'leave_receipt(uuid)'],
 }
 
 /** The role of `axport backup`: it reads what a backup keeps, and writes down only that one was made or rehearsed. */

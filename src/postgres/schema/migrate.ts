@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
+import { isBlocked } from '../failures.ts'
 import { onlyRow } from '../statement.ts'
+import type { Receipt } from '../transaction/receipt.ts'
+import { type CommandSql, transact } from '../transaction/transact.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
@@ -14,13 +17,18 @@ const LOCK_TIMEOUT_MS = 2000
  * Applies the missing migrations, each in a transaction of its own with its record; returns their names. Several
  * processes can run it at once: one applies, the others wait and then find nothing to do.
  * @param onBlocked called after each failed attempt, with the sessions that hold the lock and the time until the next one
+ * @param onApplied called after each migration
  * @throws Failure for a database that is newer than this program or has an edited migration, and if another session
- * does not release a lock
+ * does not release a lock; as transact()
  */
 export async function migrate(
-  sql: Sql,
+  sql: CommandSql,
   migrations: Migration[] = MIGRATIONS,
-  { timeoutMs = 300_000, onBlocked = (_blockers: string, _pauseMs: number) => {} } = {},
+  {
+    timeoutMs = 300_000,
+    onBlocked = (_blockers: string, _pauseMs: number) => {},
+    onApplied = (_name: string) => {},
+  } = {},
 ): Promise<string[]> {
   await requireSupportedServer(sql)
   await requireFiringTriggers(sql, 'nothing was migrated')
@@ -30,7 +38,10 @@ export async function migrate(
     // Other sessions go on in the pauses between attempts.
     for (let pauseMs = LOCK_TIMEOUT_MS; ; pauseMs = Math.min(2 * pauseMs, 4 * LOCK_TIMEOUT_MS)) {
       const { wasMissing, blockers } = await apply(sql, migration, migrations)
-      if (wasMissing) applied.push(migration.name)
+      if (wasMissing) {
+        applied.push(migration.name)
+        onApplied(migration.name)
+      }
       if (blockers === undefined) break
       if (performance.now() - startedAt + pauseMs > timeoutMs)
         throw new Failure(
@@ -43,16 +54,22 @@ export async function migrate(
   return applied
 }
 
+/** The record of a migration is its receipt: the table of receipts may not be there yet. */
+const recordOf = (migration: Migration, migrations: Migration[]): Receipt => ({
+  leave: async () => {},
+  isThere: async db => !(await compareSchema(db, migrations)).missing.includes(migration.name),
+})
+
 /** Applies one migration if it is missing. If it did not get a lock, nothing is done and `blockers` says who holds it. */
 async function apply(
-  sql: Sql,
+  sql: CommandSql,
   migration: Migration,
   migrations: Migration[],
 ): Promise<{ wasMissing: boolean; blockers?: string }> {
   const end = new AbortController()
   let found: Promise<string | undefined> | undefined
   try {
-    const wasMissing = await sql.begin(async transaction => {
+    const work = async (transaction: TransactionSql) => {
       await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
       await findTrigrams(transaction)
       await createRecord(transaction)
@@ -65,10 +82,10 @@ async function apply(
       await transaction.unsafe(migration.sql)
       await addToRecord(transaction, migration)
       return true
-    })
-    return { wasMissing }
+    }
+    return { wasMissing: await transact(sql, work, recordOf(migration, migrations)) }
   } catch (error) {
-    if (!BLOCKED.includes((error as { code?: string }).code ?? '')) throw error
+    if (!isBlocked(error)) throw error
     end.abort()
     return { wasMissing: false, blockers: (await found) ?? 'another session' }
   } finally {
@@ -76,9 +93,6 @@ async function apply(
     await found
   }
 }
-
-/** SQLSTATE: lock_timeout, and a deadlock. */
-const BLOCKED = ['55P03', '40P01']
 
 /**
  * Polls, on another connection, which sessions block a process of the server; returns at the end those found last. It
