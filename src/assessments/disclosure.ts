@@ -16,6 +16,7 @@ export interface PendingDisclosure extends DisclosedRecords {
 /**
  * Records the disclosures of some answers: all of them or none. They are committed when it resolves: postgres.js 3.4.9
  * settles a statement at ReadyForQuery, which the server sends after the commit, and not at the earlier CommandComplete.
+ * They are also confirmed by the standbys of synchronous_standby_names: any warning of the server fails the statement.
  * @throws the error of the statement or the connection, and then they may be recorded or not
  */
 export async function recordDisclosures(db: Runner, disclosures: PendingDisclosure[]): Promise<void> {
@@ -36,13 +37,18 @@ export async function recordDisclosures(db: Runner, disclosures: PendingDisclosu
  * Ids and filters are arrays, written as text: arrays of different lengths make no array of arrays. Addresses and filters are
  * '' where there are none, because a null in an array would depend on array_nulls.
  */
-const record = statement<Record<string, unknown>, object>(sql`
+const record = statement<Record<string, unknown>, object>(
+  sql`
   select record_disclosure(key, request, nullif(address, '')::inet, client, assessments::bigint[], people::bigint[],
     nullif(filters, '')::text[])
   from unnest(${sql.placeholder('keys')}::uuid[], ${sql.placeholder('requests')}::text[],
     ${sql.placeholder('addresses')}::text[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
-    as disclosed (key, request, address, client, assessments, people, filters)`)
+    as disclosed (key, request, address, client, assessments, people, filters)`,
+  true,
+  false,
+  { confirmed: true },
+)
 
 /**
  * Probes whether disclosures can be recorded: records one, and takes it back. It is as large as that of a full page, because
@@ -62,6 +68,8 @@ const recordAndTakeBack = statement<Record<string, never>, never>(
   exception when sqlstate 'AXPRT' then null;
   end $$`,
   false,
+  false,
+  { confirmed: true },
 )
 
 /** The column for isRecorded(), read in the snapshot of the records. */

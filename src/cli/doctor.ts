@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import { databaseUrl, setting } from '../config.ts'
+import { checkConfirmation } from '../doctor/confirmation-check.ts'
 import { checkConnections, checkStatementTimeout } from '../doctor/connection-checks.ts'
 import { checkEncryption } from '../doctor/encryption-check.ts'
 import { checkErasures } from '../doctor/erasure-check.ts'
@@ -96,6 +97,7 @@ function checksOfServer(database: Database, workers: number): Check[] {
   ]
   return [
     ['server', () => checkServer(sql)],
+    ['confirmation', () => checkConfirmation(sql)],
     ...(start ? ofPostgres(start) : []),
     ['reads', () => checkStandbys(sql, servers, { ...plan, lag: setting('READ_LAG') })],
   ]

@@ -45,7 +45,8 @@ export class Recorder {
       },
     }
     const hangUp = () => waiting.settle(new ClientGone())
-    const tooLate = () => waiting.settle(new DatabaseUnavailable('it took too long'))
+    const why = () => this.database.writes.why('disclosures')?.split(':')[0] ?? 'it took too long'
+    const tooLate = () => waiting.settle(new DatabaseUnavailable(why()))
     const cancelTimeout = onTimeout(deadline - performance.now(), tooLate)
     signal.addEventListener('abort', hangUp, { once: true })
     this.#waiting.add(waiting)

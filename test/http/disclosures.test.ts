@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { recordDisclosures } from '../../src/assessments/disclosure.ts'
 import { purgeDisclosures, setDisclosing } from '../../src/tables/disclosing.ts'
 import { record, recorded } from '../support/disclosures.ts'
 import { assessment, educator, ORGANIZATION, PRODUCT, world } from '../support/fixtures.ts'
@@ -109,6 +110,21 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     expect(await recorded(service.sql)).toHaveLength(2)
   })
 
+  test('a repetition under the same key writes its row once more, so that its commit waits as the first one did', async () => {
+    const disclosure = {
+      ...{ clientId: client.clientId, assessments: '{9001}', people: '{501}', filters: [] },
+      ...{ key: Bun.randomUUIDv7(), requestId: 'one', address: undefined },
+    }
+    const versions = new Set<string>()
+    for (let time = 0; time < 2; time++) {
+      await recordDisclosures(service.sql, [disclosure])
+      const rows = await service.sql<{ version: string }[]>`select xmin::text as version from disclosures`
+      expect(rows).toHaveLength(1)
+      versions.add(rows[0]?.version ?? '')
+    }
+    expect(versions.size).toBe(2)
+  })
+
   test('a disclosure past the retention is purged, and none if the retention is unlimited', async () => {
     for (let time = 0; time < 2; time++) await ask('/9001')
     await service.sql`
@@ -184,6 +200,17 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
       )
       expect(await refusal()).toMatchObject({ status: 503 })
       expect(await recorded(service.sql)).toEqual([])
+    })
+
+    test('if the server warns of the commit', async () => {
+      await service.sql.unsafe(`
+        create or replace function refuse() returns trigger language plpgsql as
+        'begin raise warning ''not confirmed''; return null; end'`)
+      await service.sql.unsafe(`
+        create constraint trigger refuse after insert on disclosures deferrable initially deferred
+          for each row execute function refuse()`)
+      const why = withheld('no standby confirms commits (synchronous_standby_names)')
+      expect(await refusal()).toEqual({ status: 503, retry: '1', body: { errors }, withheld: why })
     })
 
     test('unless the answer shows no record', async () => {

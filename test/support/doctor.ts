@@ -10,7 +10,7 @@ import { load } from './service.ts'
 
 /** The names of all checks that doctor runs on a healthy database, in the order of the output. */
 export const CHECKS = [
-  ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock'],
+  ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock', 'confirmation'],
   ...['encryption', 'pooler', 'writes', 'connections', 'statement timeout'],
   ...['values in the log', 'schema', 'privileges', 'locks'],
   ...['time zone', 'disclosures', 'last import', 'triggers', 'read model', 'erasures', 'statistics'],

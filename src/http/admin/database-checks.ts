@@ -54,22 +54,31 @@ function primaryCheck(primary: ServingDatabase, standbys: Standbys, wasRecording
  * database has refused is tried again: requests, which would show the end of that, may not come.
  */
 function writableCheck(primary: ServingDatabase): Check {
-  let isWithheld = false
-  const run = unlessBusy(primary, async () => {
-    const { writes } = primary
+  const { writes } = primary
+  let mustRecord = true
+  const tryWrites = unlessBusy(primary, async () => {
     const isReadOnly = await primary.checkReadOnly()
     const isRefused = WRITES.some(write => writes.why(write) !== undefined)
-    const mustRecord = isRefused && (await isRecording(primary))
-    const needed = WRITES.filter(write => write === 'tokens' || mustRecord)
+    if (isRefused) mustRecord = await isRecording(primary)
     if (isReadOnly && mustRecord) writes.refused('read-only', 'disclosures')
-    if (!isReadOnly) for (const write of needed) await tryAgain(primary, write)
-    isWithheld = mustRecord && writes.why('disclosures') !== undefined
-    const troubles = needed.flatMap(write => writes.why(write) ?? [])
-    return troubles.length > 0 ? troubles.join('; ') : undefined
+    if (!isReadOnly) for (const write of needed()) await tryAgain(primary, write)
+    return undefined
   })
-  const goesOn = () => (isWithheld ? undefined : 'pages and records are answered')
+  const needed = () => WRITES.filter(write => write === 'tokens' || mustRecord)
+  const isWithheld = () => mustRecord && writes.why('disclosures') !== undefined
+  const run = async () => {
+    const tried = tryWrites()
+    // A write may wait for a standby for longer than a probe: what was found before is known meanwhile.
+    await (isWithheld() ? within(RETRY_MS, tried, undefined) : tried)
+    const troubles = needed().flatMap(write => writes.why(write) ?? [])
+    return troubles.length > 0 ? troubles.join('; ') : undefined
+  }
+  const goesOn = () => (isWithheld() ? undefined : 'pages and records are answered')
   return { name: 'writable', after: 'database', run, goesOn }
 }
+
+/** How long a check waits for a write that it tries again. */
+const RETRY_MS = 1000
 
 /** How long this check waits for a connection: those of the pool may all wait for the lock. */
 const LOCKS_TIMEOUT_MS = 1000

@@ -1,0 +1,163 @@
+// Disclosures while no standby of synchronous_standby_names confirms their commits.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createIntegration } from '../../src/integrations/credentials.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { setDisclosing } from '../../src/tables/disclosing.ts'
+import { axport, cleanUp } from '../support/executable.ts'
+import { assessment, ORGANIZATION, PRODUCT, world } from '../support/fixtures.ts'
+import { type Credentials, newToken, postToken, tryList } from '../support/http.ts'
+import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
+import { type Served, serveWith } from '../support/served.ts'
+import { load } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { withConnection } from '../support/with-connection.ts'
+
+setDefaultTimeout(180_000)
+
+let primary: OwnCluster
+let standby: OwnCluster
+let credentials: Credentials
+const ask = (text: string) => withConnection(primary.url(), sql => sql.unsafe(text))
+
+beforeAll(async () => {
+  primary = await startCluster()
+  standby = await primary.startStandby()
+  const { sql, close } = await openDatabase(primary.url(), 1)
+  await migrate(sql)
+  await load(sql, [...world(), assessment(9001)])
+  credentials = await createIntegration(sql, 'Any', [String(ORGANIZATION)], [String(PRODUCT)])
+  await setDisclosing(sql, { isOn: true })
+  await close()
+  await ask(`alter system set synchronous_standby_names = '*'`)
+  await ask('select pg_reload_conf()')
+  // The service has to get the warning all the same.
+  await ask(`alter database postgres set client_min_messages = 'error'`)
+})
+afterAll(async () => {
+  await cleanUp()
+  await standby?.stop()
+  await primary?.stop()
+})
+
+/** Restarts the standby, and waits until it streams. */
+async function standbyReturns(): Promise<void> {
+  await standby.restart()
+  await until('it streams', async () => {
+    return (await ask(`select from pg_stat_replication where state = 'streaming'`)).count === 1
+  })
+}
+
+const serve = (poolSize: number): Promise<Served> =>
+  serveWith([], {
+    DATABASE_URL: primary.url(),
+    DATABASE_POOL_SIZE: String(poolSize),
+    DATABASE_WAIT: '1',
+    STATEMENT_TIMEOUT: '2',
+    ADMIN_PORT: '0',
+  })
+
+interface Ready {
+  checks: { check: string; status: string; detail?: string }[]
+}
+
+/** The status of /ready, and what is wrong with writing. */
+async function ready({ admin }: Served): Promise<{ status: number; detail: string | undefined }> {
+  const response = await fetch(`${admin}/ready`)
+  const { checks } = (await response.json()) as Ready
+  return { status: response.status, detail: checks.find(({ check }) => check === 'writable')?.detail }
+}
+
+const waiting = async () => ask(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
+
+test('a page whose recording no standby has confirmed is a 503, also if the backend that waits is ended', async () => {
+  const service = await serve(3)
+  const token = await newToken(service.url, credentials)
+  expect((await tryList(service.url, token)).status).toBe(200)
+  await standby.shutDown()
+  const late = tryList(service.url, token)
+  await until('it waits', async () => (await waiting()).count > 0)
+  expect((await late).status).toBe(503)
+  const again = tryList(service.url, token)
+  await until('it waits', async () => (await waiting()).count > 0)
+  await ask(`select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+  expect((await again).status).toBe(503)
+  // The keys of both are there.
+  expect((await ask('select from disclosures')).count).toBeGreaterThanOrEqual(2)
+  await standbyReturns()
+  expect((await tryList(service.url, token)).status).toBe(200)
+  await service.end()
+})
+
+test('doctor names the setting', async () => {
+  await standby.shutDown()
+  await until('the primary knows', async () => (await ask('select from pg_stat_replication')).count === 0)
+  const { stdout } = await axport(['doctor'], { env: { DATABASE_URL: primary.url() } })
+  expect(stdout).toMatch(/^confirmation +wrong +.*synchronous_standby_names = '\*'/m)
+  await standbyReturns()
+  const { stdout: after } = await axport(['doctor'], { env: { DATABASE_URL: primary.url() } })
+  expect(after).toMatch(/^confirmation +ok /m)
+})
+
+describe.each([1, 10])('with DATABASE_POOL_SIZE %i, while no standby confirms for a minute', size => {
+  test('no page is answered, backends do not pile up, /ready says why, and pages are back within two seconds', async () => {
+    const service = await serve(size)
+    const token = await newToken(service.url, credentials)
+    await standby.shutDown()
+    const end = performance.now() + 60_000
+    const statuses = new Map<string, number>()
+    const note = (what: string, status: number | string) =>
+      statuses.set(`${what} ${status}`, (statuses.get(`${what} ${status}`) ?? 0) + 1)
+    const clients = async (what: string, request: () => Promise<number>) => {
+      while (performance.now() < end) {
+        note(what, await request().catch(error => (error as Error).name))
+        await Bun.sleep(10)
+      }
+    }
+    const page = async (signal: AbortSignal | null) => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await fetch(`${service.url}/api/v1/ax/assessments`, { headers, signal })).status
+    }
+    let most = 0
+    const reasons = new Set<string>()
+    const count = async () => {
+      while (performance.now() < end) {
+        const rows = await ask(`
+          select from pg_stat_activity where backend_type = 'client backend' and application_name = 'axport'`)
+        most = Math.max(most, rows.count)
+        const { status, detail } = await ready(service)
+        if (detail) reasons.add(`${status} ${detail}`)
+        await Bun.sleep(250)
+      }
+    }
+    const many = (n: number, what: string, request: () => Promise<number>) =>
+      Array.from({ length: n }, () => clients(what, request))
+    await Promise.all([
+      count(),
+      ...many(10, 'page', () => page(null)),
+      // Clients that hang up.
+      ...many(5, 'impatient', () => page(AbortSignal.timeout(300))),
+      ...many(5, 'token', async () => (await postToken(service.url, credentials)).status),
+      ...many(2, 'refusal', async () => {
+        return (await postToken(service.url, { ...credentials, clientSecret: 'x'.repeat(43) } as Credentials))
+          .status
+      }),
+    ])
+    const seen = JSON.stringify({ most, statuses: [...statuses], reasons: [...reasons] })
+    if (process.env.SHOW_OUTCOMES) console.log(size, seen)
+    expect(statuses.get('page 200'), seen).toBeUndefined()
+    expect(statuses.get('impatient 200'), seen).toBeUndefined()
+    expect(statuses.get('page 503'), seen).toBeGreaterThan(0)
+    // Those of the pool, and one that probes.
+    expect(most, seen).toBeLessThanOrEqual(size + 1)
+    expect([...reasons].join('\n'), seen).toMatch(
+      /^503 no standby confirms commits \(synchronous_standby_names\): no disclosures can be recorded/m,
+    )
+    await standbyReturns()
+    const since = performance.now()
+    await until('a page is answered', async () => (await tryList(service.url, token)).status === 200)
+    await until('/ready is 200', async () => (await ready(service)).status === 200)
+    expect(performance.now() - since).toBeLessThan(2000)
+    await service.end()
+  })
+})
