@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Runner } from '../postgres/statement.ts'
 import { type Blocker, pageBlockers } from '../tables/locks.ts'
-import { type Finding, ok, wrong } from './finding.ts'
+import { type Finding, ok, warning, wrong } from './finding.ts'
 
 /** Migrations and vacuum have such a lock for less than that. */
 const BRIEF_MS = 1000
@@ -14,11 +14,17 @@ export async function checkLocks(db: Runner): Promise<Finding> {
     await sleep(BRIEF_MS)
     blockers = (await pageBlockers(db)).filter(({ pid }) => before.has(pid))
   }
-  return blockers.length === 0
-    ? ok('locks', 'no table that pages need is locked')
-    : wrong('locks', blockers.map(describe).join('; '))
+  if (blockers.length === 0) return ok('locks', 'no table that pages need is locked')
+  const isOwn = blockers.every(blocker => blocker.isOwn && blocker.waitsFor.length === 0)
+  return (isOwn ? warning : wrong)('locks', blockers.map(describe).join('; '))
 }
 
-const describe = ({ pid, role, tables }: Blocker) =>
-  `pages wait for process ${pid} of ${role === null ? 'an unknown role' : `role ${role}`}, which locks ${tables.join(', ')}: ` +
-  `end its transaction, or select pg_terminate_backend(${pid})`
+function describe({ pid, role, tables, isOwn, waitsFor }: Blocker): string {
+  const [verb, ends] = waitsFor.length === 0 ? ['locks', [pid]] : ['is to lock', waitsFor]
+  const who = `process ${pid} of ${role === null ? 'an unknown role' : `role ${role}`}`
+  const what = `pages wait for ${who}, which ${verb} ${tables.join(', ')}`
+  if (isOwn && waitsFor.length === 0) return `${what}: a command of axport, wait for its end`
+  const others =
+    waitsFor.length === 0 ? 'its transaction' : `what it waits for, process ${waitsFor.join(', ')}`
+  return `${what}: end ${others}, or select ${ends.map(end => `pg_terminate_backend(${end})`).join(', ')}`
+}

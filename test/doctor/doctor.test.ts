@@ -172,6 +172,33 @@ describe('axport doctor reports', () => {
     expect(await badFindings(url)).toEqual([])
   })
 
+  test('a lock that stops what requests write, and one for which another session has to end first', async () => {
+    const { url } = await newHealthyDatabase()
+    const [writer, own, migration] = [{}, { application_name: 'axport' }, {}].map(connection =>
+      postgres(url, { max: 1, onnotice: () => {}, connection }),
+    ) as [postgres.Sql, postgres.Sql, postgres.Sql]
+    const pidOf = async (sql: postgres.Sql) => (await sql`select pg_backend_pid() as pid`)[0]?.pid as number
+    const last = async () =>
+      (await diagnose({ DATABASE_URL: url })).findings.find(({ check }) => check === 'locks')
+    await own.begin(async sql => {
+      await sql`lock table disclosures in share mode`
+      const detail = expect.stringMatching(/which locks disclosures: a command of axport, wait for its end$/)
+      expect(await last()).toEqual({ check: 'locks', status: 'warning', detail })
+    })
+    const [first, second] = [await pidOf(writer), await pidOf(migration)]
+    let altered: Promise<unknown> = Promise.resolve()
+    await writer.begin(async sql => {
+      await sql`select from export_records`
+      altered = migration.begin(change => change`lock table export_records in access exclusive mode`)
+      const waits = new RegExp(
+        `process ${second} .* is to lock export_records: .*pg_terminate_backend\\(${first}\\)$`,
+      )
+      await until('it waits', async () => waits.test((await last())?.detail ?? ''))
+    })
+    await altered
+    for (const sql of [writer, own, migration]) await sql.end()
+  })
+
   test('that Postgres logs the values of statements, and the advised command ends that', async () => {
     const { sql, url } = await newHealthyDatabase()
     const name = new URL(url).pathname.slice(1)
