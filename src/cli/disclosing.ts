@@ -31,19 +31,19 @@ function readKept(text: string): string {
 }
 
 /**
- * Asks before a shorter retention lets the services delete what is recorded.
+ * Asks before a shorter retention lets the services delete disclosures, now or later.
  * @param keep as keepOption() reads it
  * @throws UsageFailure without a terminal. @throws Failure for another answer
  */
 export async function confirmRetention(sql: Sql, keep: string): Promise<void> {
   if (keep === 'forever') return
-  const { answers, oldest } = await forgotten(sql, keep)
-  if (answers === 0) return
+  const { now, oldest } = await forgotten(sql, keep)
+  if (oldest === null) return
   const typed = keep.replace(' days', 'd')
   const what =
-    `--disclosures-keep ${typed} lets the services delete ${counted(answers, 'recorded answer')}, the oldest of ` +
-    `${oldest}, within a minute`
-  requireTerminal(`axport migrate --disclosures-keep ${typed}`, what)
+    `--disclosures-keep ${typed} lets the services delete ${counted(now, 'disclosure')} within a minute, and the others ` +
+    `as they grow older; the oldest one is of ${oldest}`
+  requireTerminal('the same command with', what)
   await confirm(
     `${what}. This cannot be undone.\nType ${typed} again: `,
     typed,

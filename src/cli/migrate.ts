@@ -37,7 +37,7 @@ Example: axport migrate --time-zone America/New_York`,
     .option('--time-zone <zone>', "the platform's time zone: Europe/Berlin (a new database has UTC)")
     .addOption(disclosuresOption())
     .addOption(keepOption())
-    .option('--yes', 'do not ask before a shorter --disclosures-keep deletes records')
+    .option('--yes', 'do not ask before a shorter --disclosures-keep deletes disclosures')
     .addOption(waitOption())
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')

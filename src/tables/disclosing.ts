@@ -63,16 +63,20 @@ export async function writeDisclosing(
   return { ...row, changed: before.isOn !== row.isOn || before.kept !== row.kept }
 }
 
-/** What another retention lets a purge delete that the present one keeps. Nothing in a database without disclosures. */
-export async function forgotten(sql: Sql, kept: string): Promise<{ answers: number; oldest: string | null }> {
+/**
+ * What another retention lets a purge delete: how many disclosures at once, and the time of the oldest one, which goes
+ * first. `oldest` is null if there is none, and if the retention is not shorter than the present one.
+ */
+export async function forgotten(sql: Sql, kept: string): Promise<{ now: number; oldest: string | null }> {
   const [table] = await sql`select from pg_class where oid = to_regclass('disclosures')`
-  if (!table) return { answers: 0, oldest: null }
+  if (!table) return { now: 0, oldest: null }
   return onlyRow(
-    await sql<{ answers: number; oldest: string | null }[]>`
-      select count(*)::integer as answers, ${iso(sql, sql`min(at)`)} as oldest
+    await sql<{ now: number; oldest: string | null }[]>`
+      select
+        (count(*) filter (where at < now() - ${kept}::text::interval))::integer as now,
+        ${iso(sql, sql`min(at)`)} as oldest
       from disclosures
-      where at < now() - ${kept}::text::interval
-        and at >= coalesce((select now() - kept from disclosure_state), '-infinity')`,
+      where (select kept is null or kept > ${kept}::text::interval from disclosure_state)`,
   )
 }
 

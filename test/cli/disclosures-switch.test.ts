@@ -62,7 +62,7 @@ test('a program that cannot record disclosures refuses the database while record
   expect((await older()).missing).toEqual([])
 })
 
-test('a shorter time asks with the number of answers that it deletes, and needs --yes without a terminal', async () => {
+test('a shorter time asks with the number of disclosures that it deletes, and needs --yes without a terminal', async () => {
   await migrate('--disclosures-keep', '400d')
   const answer = (days: number) => world.sql`
     insert into disclosures (key, at, history_id, request_id, assessment_ids, user_ids)
@@ -71,17 +71,20 @@ test('a shorter time asks with the number of answers that it deletes, and needs 
   const kept = () => detailOf(url(), 'disclosures')
   const args = ['migrate', '--time-zone', 'America/Chicago', '--disclosures-keep', '40d']
   const what = expect.stringMatching(
-    /^--disclosures-keep 40d lets the services delete 2 recorded answers, the oldest of 20\S+Z, within a minute/,
+    /^--disclosures-keep 40d lets the services delete 2 disclosures within a minute, and the others as they grow older; the oldest one is of 20\S+Z/,
   )
   const refused = errorLine(await axport(args, { env: world.env }), 2)
   expect(refused).toEqual(what)
-  expect(refused).toEndWith('no terminal to confirm on: axport migrate --disclosures-keep 40d --yes')
+  expect(refused).toEndWith('no terminal to confirm on: the same command with --yes')
   const wrong = await onTerminal(args, world.env, 'Type 40d again: ', 'yes')
   expect(wrong).toEqual({ code: 1, shown: what })
   expect([await kept(), await detailOf(url(), 'time zone')]).toEqual(['off, kept for 400 days', 'UTC'])
-  // A longer time deletes nothing, and neither does one that is longer than what is recorded.
+  // A longer time deletes nothing. A shorter one that deletes nothing now does so later.
   await migrate('--disclosures-keep', '500d')
-  await migrate('--disclosures-keep', '101d')
+  const later = await axport(['migrate', '--disclosures-keep', '101d'], { env: world.env })
+  expect(errorLine(later, 2)).toStartWith(
+    '--disclosures-keep 101d lets the services delete 0 disclosures within a minute',
+  )
   expect(await onTerminal(args, world.env, 'Type 40d again: ', '40d')).toMatchObject({ code: 0 })
   await migrate('--disclosures-keep', '30d', '--yes')
   expect(await kept()).toBe('off, kept for 30 days')
