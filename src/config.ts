@@ -69,10 +69,11 @@ export const SETTINGS = {
   },
   ADMIN_HOST: {
     fallback: '127.0.0.1',
-    meaning: 'The address to listen on for /live, /ready and /metrics.',
+    meaning: 'The address to listen on for operators: a page at /, and /live, /ready and /metrics.',
   },
   ADMIN_PORT: {
-    meaning: 'The port for /live, /ready and /metrics; 0 for any free one. Not set: there are none.',
+    meaning:
+      'The port for operators: a page at /, and /live, /ready and /metrics; 0 for any free one. Not set: there is none.',
     read: wholeNumber(0, 65535),
   },
   TRUSTED_PROXIES: {
@@ -177,7 +178,7 @@ export function dropForeignSettings(environment: Environment = Bun.env): string[
 export function replaceSettings(given: Environment, environment: Environment = Bun.env): void {
   const definitions: [string, Setting<unknown>][] = Object.entries(SETTINGS)
   const names = definitions.flatMap(([name, { preferred }]) => [name, preferred ?? []].flat())
-  const foreign = Object.keys(given).filter(name => name.startsWith('PG'))
+  const foreign = [given, environment].flatMap(Object.keys).filter(name => name.startsWith('PG'))
   for (const name of [...names, ...foreign]) {
     if (given[name] === undefined) delete environment[name]
     else environment[name] = given[name]

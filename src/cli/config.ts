@@ -14,7 +14,7 @@ export const configCommand = () =>
     `Settings come from the environment, or from the file of --env-file. If DATABASE_URL is set, the last
 line says whether the database records disclosures. Exit code 1 if a setting is invalid.
 
-Example: axport config --env-file /etc/axport/axport.env`,
+Example: axport config --env-file /etc/axport/serve.env`,
   )
     .addOption(envFileOption())
     .option('--json', 'print a JSON array')

@@ -1,12 +1,15 @@
 import { Option } from '@commander-js/extra-typings'
 import { readNamed } from '../files.ts'
 
-/** The option of commands that look at the settings of a service which runs elsewhere than in this shell. */
+/**
+ * The option of commands that look at the settings of a service which runs elsewhere than in this shell. Given several
+ * times, a later file wins, as in a unit.
+ */
 export const envFileOption = () =>
   new Option(
     '--env-file <file>',
-    "settings of this file instead of the environment: one of systemd, or a service's /proc/PID/environ",
-  )
+    "settings of this file instead of the environment: one of systemd, or a service's /proc/PID/environ; a later file wins",
+  ).argParser((file: string, before: string[] | undefined) => [...(before ?? []), file])
 
 /** The variables of a file. @throws Failure if it cannot be read */
 export const readEnvFile = (file: string) => parseEnvFile(readNamed(file, `--env-file names ${file}, which`))

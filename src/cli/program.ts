@@ -71,12 +71,12 @@ function program(): CommandUnknownOpts {
   return configure(program, 'axport')
 }
 
-const WITHOUT_DATABASE = ['demo', 'pull', 'sample', 'completion', 'version', 'help', '__complete']
+const WITHOUT_DATABASE = ['demo', 'pull', 'health', 'sample', 'completion', 'version', 'help', '__complete']
 
 /** Takes the settings of --env-file, and variables that would be settings of another program out of the environment. */
 function takeSettings(command: CommandUnknownOpts): void {
-  const { envFile } = command.opts() as { envFile?: string }
-  if (envFile !== undefined) replaceSettings(readEnvFile(envFile))
+  const { envFile } = command.opts() as { envFile?: string[] }
+  if (envFile) replaceSettings(Object.assign({}, ...envFile.map(readEnvFile)))
   const ignored = dropForeignSettings()
   if (ignored.length === 0 || WITHOUT_DATABASE.includes(command.name())) return
   const names = `${ignored.join(', ')} ${ignored.length === 1 ? 'is' : 'are'} ignored`
@@ -106,6 +106,8 @@ function configure(command: CommandUnknownOpts, path: string): CommandUnknownOpt
       .replaceAll(/\s*\n\s*/g, ' ')
       // The user and password of a URL that was given as an argument.
       .replaceAll(/:\/\/[^\s'/]*@/g, '://***@')
+      // An email that was given in place of an id.
+      .replaceAll(/[^\s'"=:/*]+@[^\s'"/]+/g, '***')
     write(`axport: ${line}${/ is invalid\. /.test(line) ? '' : ` (see ${path} --help)`}\n`)
   }
   return command

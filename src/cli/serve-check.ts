@@ -1,6 +1,6 @@
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { freePort } from '../http/address.ts'
+import { requireAddress } from '../http/address.ts'
 import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
@@ -10,15 +10,15 @@ import { withDatabase } from './with-database.ts'
 
 /**
  * Does once what `serve` does before it listens: reads the settings, connects, and compares schema and privileges. The
- * ports may be in use by the service that runs, so their addresses alone are tried.
+ * ports may be in use by the service that runs.
  * @throws Failure for the first thing that `serve` would refuse
  */
 export async function checkServing(): Promise<void> {
   const problems = settingProblems(databaseUrl)
   if (problems.length > 0) throw new Failure(problems.join('; '))
-  freePort({ host: setting('HOST'), port: 0 })
-  if (setting('ADMIN_PORT') !== undefined)
-    freePort({ host: setting('ADMIN_HOST'), port: 0, prefix: 'ADMIN_' })
+  requireAddress({ host: setting('HOST'), port: setting('PORT') })
+  const port = setting('ADMIN_PORT')
+  if (port !== undefined) requireAddress({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' })
   const missing = missingEmbedded(databaseUrl())
   if (missing) throw new Failure(missing)
   const kind = await withDatabase(async database => {

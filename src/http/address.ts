@@ -46,6 +46,17 @@ export function listenFailure(error: unknown, { host, port, prefix = 'AXPORT_' }
   return error
 }
 
+/** Checks that an address can be listened on, now or once its present listener has ended. @throws Failure */
+export function requireAddress(address: Address): void {
+  const { host, port } = address
+  try {
+    tryPort(host, port)
+  } catch (error) {
+    const isInUse = (error as { code?: string }).code === 'EADDRINUSE' && canListenOn(host)
+    if (!isInUse) throw listenFailure(error, address)
+  }
+}
+
 /** Whether a host is this machine, by any of its names or addresses. */
 function canListenOn(host: string): boolean {
   try {

@@ -110,7 +110,9 @@ describe('axport config', () => {
     const file = join(emptyFolder(), 'axport.env')
     writeFileSync(file, 'PORT=8080\nLOG_LEVEL=loud\nPGHOST=elsewhere\n')
     const args = ['--json', '--env-file', file]
-    const { code, stdout, stderr } = await axport(['config', ...args], { env: { HOST: '::1' } })
+    const { code, stdout, stderr } = await axport(['config', ...args], {
+      env: { HOST: '::1', PGUSER: 'of-the-shell' },
+    })
     const shown = new Map((JSON.parse(stdout) as DescribedSetting[]).map(({ name, value }) => [name, value]))
     expect([shown.get('PORT'), shown.get('HOST')]).toEqual(['8080', '127.0.0.1'])
     const ignored = 'axport: PGHOST is ignored: DATABASE_URL alone names the database'
@@ -121,6 +123,13 @@ describe('axport config', () => {
       1,
       [{ check: 'settings', status: 'wrong', detail: problem }],
     ])
+    const edited = join(emptyFolder(), 'edited.env')
+    writeFileSync(edited, 'LOG_LEVEL=warn\n')
+    const both = await axport(['config', ...args, '--env-file', edited])
+    const now = new Map(
+      (JSON.parse(both.stdout) as DescribedSetting[]).map(({ name, value }) => [name, value]),
+    )
+    expect([both.code, now.get('PORT'), now.get('LOG_LEVEL')]).toEqual([0, '8080', 'warn'])
     const without = await axport(['config', '--env-file', `${file}s`])
     expect(errorLine(without, 1)).toBe(`--env-file names ${file}s, which cannot be read (ENOENT)`)
   })

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { axport, emptyFolder, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { succeed } from '../support/operator.ts'
@@ -46,6 +46,16 @@ test('serve --check names what serve would refuse, and makes nothing', async () 
   ]
   for (const [env, message] of cases) expect(errorLine(await check(env), 1)).toMatch(message)
   expect(existsSync(folder)).toBe(false)
+})
+
+test('serve --check reads the settings of --env-file, which serve itself does not take', async () => {
+  const file = join(emptyFolder(), 'serve.env')
+  writeFileSync(file, `DATABASE_URL=${world.env.DATABASE_URL}\nLOG_LEVEL=loud\n`)
+  const args = (...more: string[]) => ['serve', ...more, '--env-file', file]
+  expect(errorLine(await axport(args('--check')), 1)).toMatch(/^LOG_LEVEL must be/)
+  writeFileSync(file, `DATABASE_URL=${world.env.DATABASE_URL}\n`)
+  expect(await axport(args('--check'))).toMatchObject({ code: 0, stderr: '' })
+  expect(errorLine(await axport(args()), 2)).toMatch(/^--env-file is for --check/)
 })
 
 test('AXPORT_HOST and AXPORT_PORT win over HOST and PORT, which a shell may have set', async () => {
