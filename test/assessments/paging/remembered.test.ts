@@ -60,7 +60,7 @@ const WALKS: Record<string, [query: string, offset: number, kinds: string | stri
   ],
   'a page beyond the end is counted once, and then known to be empty': [
     ['', 9_999, COUNTED],
-    ['', 9_999, 'remembered start'],
+    ['', 9_999, 'remembered end'],
   ],
   // The scope has 150 records.
   'a page near to the end is read from the end once a page has found the end where the count says': [
