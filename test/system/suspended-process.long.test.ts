@@ -1,12 +1,14 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { get, LIST, newToken } from '../support/http.ts'
+import { succeed } from '../support/operator.ts'
 import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
 
 setDefaultTimeout(120_000)
 
-/** Connections that one integration holds at a time: two less than the pool has. */
+/** An integration holds two connections less than the pool has. So two of them use all. */
 const SIZE = 4
 const world = useServedWorld({
-  DATABASE_POOL_SIZE: String(SIZE + 2),
+  DATABASE_POOL_SIZE: String(SIZE),
   DATABASE_WAIT: '2',
   STATEMENT_TIMEOUT: '3',
 })
@@ -19,7 +21,17 @@ const SUSPENDED_MS = 6000
  * @param isProbing whether the service was probing the unresponsive connections when it was suspended
  */
 async function statusesAfter(service: Served, isProbing: boolean): Promise<number[]> {
-  const ask = () => Array.from({ length: SIZE }, () => world.list(service))
+  const scope = ['--organizations', 'all', '--products', 'all']
+  const another = await succeed(
+    world.env.DATABASE_URL as string,
+    'integration',
+    'create',
+    'Another',
+    ...scope,
+    '--json',
+  )
+  const tokens = [world.token, await newToken(service.url, JSON.parse(another))]
+  const ask = () => Array.from({ length: SIZE }, (_, at) => get(service.url, tokens[at % 2] as string, LIST))
   // Every connection must have prepared the statement, because preparing takes a further round trip.
   for (let time = 0; time < 3; time++) await Promise.all(ask())
   let answers: ReturnType<typeof ask> = []
