@@ -60,5 +60,5 @@ export async function noteProctors(sql: Sql, userId: string): Promise<void> {
       ? ''
       : `; this person proctored ${counted(proctored, 'assessment')} of others, and axport disclosures --assessment ID ` +
         'shows who was sent one'
-  process.stderr.write(`It has educators, and no proctors${rest}.\n`)
+  process.stderr.write(`The record lists educators, not proctors${rest}.\n`)
 }

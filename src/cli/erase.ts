@@ -22,7 +22,7 @@ export const eraseCommand = () =>
     'erase',
     'Remove a person for good, and keep the person out.',
     `Assessments of which the person is the educator are removed. In those that the person proctored, the
-name becomes "Erased person". The bare id stays as a tombstone, so that imports, feeds and restores
+name becomes "Erased person". The id stays as a tombstone, so that imports, feeds and restores
 leave the person out; axport erasures lists the tombstones. The command names the integrations that
 were sent the person's records, if disclosures were recorded. Run it as the owner of the tables; see
 docs/operate/privacy.md.

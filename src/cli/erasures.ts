@@ -9,7 +9,7 @@ export const erasuresCommand = () =>
   newCommand(
     'erasures',
     'List the erased people, whom imports leave out.',
-    `Of each person there is a tombstone: the bare id, when and by which role of the database the person
+    `Of each person there is a tombstone: the id, when and by which role of the database the person
 was erased, and how many assessments are known as those of the person.
 axport erase ID --remove-tombstone lets later imports bring the person back.
 

@@ -18,7 +18,7 @@ export function personalPage(report: PersonalReport): string {
 
 function personFields({ userId, person, madeAt, timeZone, period }: PersonalReport): [string, string][] {
   const fields: [string, string | null | undefined][] = [
-    ['For', person?.name ?? 'a person who is not in the data any more'],
+    ['For', person?.name ?? 'a person who is not in the data'],
     ['Email', person?.email],
     ['State Educator ID', person?.seid],
     ['User ID', userId],

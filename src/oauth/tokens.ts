@@ -46,7 +46,7 @@ export async function issueToken(db: Runner, { clientId, clientSecret }: Client,
   }
 }
 
-/** Probes whether tokens can be written: writes an expired one, which the purge deletes, if any secret exists. */
+/** Probes whether tokens can be written: writes an expired one, which the purge deletes after a day, if any secret exists. */
 export async function tryIssuing(db: Runner): Promise<void> {
   await insertExpired(db, { token_digest: sha256(randomText(SECRET_LENGTH)) })
 }

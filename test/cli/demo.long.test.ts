@@ -25,7 +25,7 @@ describe('axport demo', () => {
     )
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: expect.stringMatching(/^The record is on.*\nIt has educators.*\n$/),
+      stderr: expect.stringMatching(/^The record is on.*\nThe record lists educators.*\n$/),
     })
     const wrong = await shell((commands[0] ?? '').replace(/client_secret=\w+/, 'client_secret=wrong'))
     expect([wrong.stdout, wrong.code]).toEqual(['', 1])

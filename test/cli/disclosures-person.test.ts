@@ -57,7 +57,7 @@ describe('axport disclosures --ask-email', () => {
     expect([blank, answer.length]).toEqual(['', 3])
     expect(answer[1]).toStartWith(`${integration.clientId}  ${integration.name}  Renewal <2027>  2 `)
     expect(stderr).toMatch(
-      /^The record is on.*\nIt has educators, and no proctors; this person proctored 1 assessment of others, and axport disclosures --assessment ID shows who was sent one\.\n$/,
+      /^The record is on.*\nThe record lists educators, not proctors; this person proctored 1 assessment of others, and axport disclosures --assessment ID shows who was sent one\.\n$/,
     )
     const json = await disclosures(['--ask-email', '--json'], EMAIL)
     expect(JSON.parse(json.stdout)).toMatchObject([{ client_id: integration.clientId, times: 2 }])
@@ -135,7 +135,7 @@ describe('axport disclosures --report', () => {
     expect(statSync(file).mode & 0o077).not.toBe(0)
     expect((await disclosures(['--user', '4711', '--report', file])).code).toBe(0)
     const page = readFileSync(file, 'utf8')
-    expect(page).toContain('a person who is not in the data any more')
+    expect(page).toContain('a person who is not in the data')
     expect(page).toContain('The record has no answer that showed a record of yours.')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(readdirSync(folder)).toEqual(['report.html'])
