@@ -32,9 +32,15 @@ async function statusesAfter(service: Served, isProbing: boolean): Promise<numbe
   )
   const tokens = [world.token, await newToken(service.url, JSON.parse(another))]
   const ask = () => Array.from({ length: SIZE }, (_, at) => get(service.url, tokens[at % 2] as string, LIST))
-  // Every connection must have prepared the statement, because preparing takes a further round trip.
-  for (let time = 0; time < 3; time++) await Promise.all(ask())
-  let answers: ReturnType<typeof ask> = []
+  let answers = ask()
+  await Promise.all(answers)
+  // Every connection must have prepared the statement, because preparing takes a further round trip. While the requests
+  // wait, each has a connection of its own.
+  await whileBlocked(world.sql, async waiting => {
+    answers = ask()
+    await waiting(SIZE)
+  })
+  await Promise.all(answers)
   const lock = await world.sql.reserve()
   await lock`begin`
   await whileBlocked(world.sql, async waiting => {
