@@ -128,6 +128,7 @@ async function confirmErasure(sql: Sql, userId: string): Promise<void> {
     'that is another id: nothing was changed',
   )
 }
+
 const uncertainFields = (uncertain: UncertainFailure | undefined) =>
   uncertain && { outcome: uncertain.outcome, ...(uncertain.outcome === 'unknown' && { erased: null }) }
 

@@ -13,7 +13,11 @@ test('axport health exits with 0 while the service is ready', async () => {
   const running = await world.serve()
   const { port } = new URL(running.admin)
   for (const ADMIN_HOST of ['', '127.0.0.1', '0.0.0.0'])
-    expect(await health({ ADMIN_HOST, ADMIN_PORT: port })).toEqual({ code: 0, stdout: 'ready\n', stderr: '' })
+    expect(await health({ ADMIN_HOST, ADMIN_PORT: port, PGPASSWORD: 'of another program' })).toEqual({
+      code: 0,
+      stdout: 'ready\n',
+      stderr: '',
+    })
   const { stdout } = await health({ ADMIN_PORT: port }, '--json')
   expect(JSON.parse(stdout)).toMatchObject({ ready: true, checks: expect.any(Array) })
   await running.end()

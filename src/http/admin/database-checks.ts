@@ -91,7 +91,7 @@ function locksCheck(primary: ServingDatabase): Check {
   let last: string | undefined
   const read = shared(async () => {
     const tables = [...new Set((await pageBlockers(primary)).flatMap(blocker => blocker.tables))]
-    last = tables.length === 0 ? undefined : `a session of Postgres has locked ${tables.join(', ')}`
+    last = tables.length === 0 ? undefined : `a session of Postgres locks ${tables.join(', ')}, or waits to`
     return last
   })
   const run = async () => await within(LOCKS_TIMEOUT_MS, read(), last).catch(() => last)

@@ -26,8 +26,11 @@ let token: string
 beforeAll(() => reset(database.sql, 300))
 afterAll(() => server?.stop())
 
+let pool: ServingDatabase
+
 /** The pool, which records the text of every statement. */
-function counting(pool: ServingDatabase): ServingDatabase {
+function counting(opened: ServingDatabase): ServingDatabase {
+  pool = opened
   const forRequest = pool.forRequest.bind(pool)
   pool.forRequest = (...requester) => noting(forRequest(...requester), text => sent.push(text))
   const unsafe = pool.unsafe.bind(pool)
@@ -161,6 +164,18 @@ describe('for a token that is not in the page memory', () => {
     expect(await cost('?page=50', 'x'.repeat(43))).toEqual([401, 2])
     expect(await cost('?page=50', 'short')).toEqual([401, 0])
   })
+})
+
+test('the client of an ended token is not looked for while all connections are in use', async () => {
+  await cost('?page=50')
+  await setDisabled(database.sql, credentials.clientId, true)
+  const busy = spyOn(pool.pool, 'isBusy').mockReturnValue(true)
+  try {
+    expect(await cost('?page=50')).toEqual([401, 1])
+  } finally {
+    busy.mockRestore()
+  }
+  expect(await cost('?page=50')).toEqual([401, 2])
 })
 
 test('the token endpoint issues or refuses a token by one statement', async () => {
