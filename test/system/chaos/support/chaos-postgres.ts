@@ -65,10 +65,12 @@ export class ChaosPostgres {
 
   /** The start time of the checkpointer. Postgres restarts its checkpointer after a crash of any process. */
   async #startOfRecovery(): Promise<number | undefined> {
-    const [row] = await this.asSuperuser(
+    const [row] = await withConnection(
+      this.url,
       sql => sql<{ start: number }[]>`
         select extract(epoch from backend_start)::float8 as start from pg_stat_activity
         where backend_type = 'checkpointer'`,
+      { fetch_types: false },
     )
     return row?.start
   }
