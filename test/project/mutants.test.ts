@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MUTATED, testsOf } from '../mutants/tests.ts'
-import { LEFT_OUT } from '../mutants/trial.ts'
+import { MUTATED, testsOf } from '../../mutants/tests.ts'
+import { LEFT_OUT } from '../../mutants/trial.ts'
 
 const root = join(import.meta.dir, '..', '..')
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import type { Report } from '../bench/report.ts'
+import type { Report } from '../../bench/report.ts'
 import { cleanUp, emptyFolder, executable, launch, TEST_TIMEOUT_MS } from '../support/executable.ts'
 
 /** Tests that the benchmark runs and has a result for every measure. The figures of so few records mean nothing. */
@@ -9,7 +9,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
 async function bench(args: string[]) {
-  const command = [process.execPath, join(import.meta.dir, '..', 'bench', 'run.ts'), ...args]
+  const command = [process.execPath, join(import.meta.dir, '..', '..', 'bench', 'run.ts'), ...args]
   const env = { ...(process.env as Record<string, string>), AXPORT_EXECUTABLE: await executable() }
   return await launch(command, { env }).finished
 }

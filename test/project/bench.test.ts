@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { type Result, verdict } from './results.ts'
-import { besideBefore, compared, inTurns } from './rounds.ts'
+import { type Result, verdict } from '../../bench/results.ts'
+import { besideBefore, compared, inTurns } from '../../bench/rounds.ts'
 
 test('inTurns() reverses the order in every second round, and compared() uses the ratios within rounds', async () => {
   const order: string[] = []

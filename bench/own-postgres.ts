@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
+import { type OwnCluster, startCluster } from '../test/support/own-cluster.ts'
+import { debianBinaries } from '../test/support/postgres-binaries.ts'
 
 /**
  * The settings of Postgres: the safe defaults, with a cache for the often used data and with rare checkpoints. Vacuum

@@ -1,4 +1,4 @@
-import { type Credentials, TOKEN, tokenRequest } from '../../support/http.ts'
+import { type Credentials, TOKEN, tokenRequest } from '../../test/support/http.ts'
 import { type Measure, withService } from '../measured-service.ts'
 import { compareWithPgbench } from '../pgbench.ts'
 import { broadScope } from '../scopes.ts'

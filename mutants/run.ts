@@ -9,7 +9,7 @@ import { sampleOf } from './sample.ts'
 import { testsOf } from './tests.ts'
 import { copyOf, runTests, tryMutant } from './trial.ts'
 
-const project = join(import.meta.dir, '..', '..')
+const project = join(import.meta.dir, '..')
 
 async function main(options: Options): Promise<void> {
   const copies = Array.from({ length: options.atOnce }, () => copyOf(project))

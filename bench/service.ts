@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../support/free-port.ts'
-import { bearer, type Credentials, LIST, newToken } from '../support/http.ts'
+import { freePort } from '../test/support/free-port.ts'
+import { bearer, type Credentials, LIST, newToken } from '../test/support/http.ts'
 import { atExit } from './at-exit.ts'
 
 /** A process of `axport serve`. */

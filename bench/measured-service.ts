@@ -1,4 +1,4 @@
-import type { Credentials } from '../support/walk.ts'
+import type { Credentials } from '../test/support/walk.ts'
 import { type Job, type Outcome, runLoad } from './job.ts'
 import type { Result } from './results.ts'
 import { authorize, type Service, startService } from './service.ts'

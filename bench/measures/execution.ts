@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
-import { SERVING } from '../../../src/postgres/database.ts'
-import { LIST } from '../../support/http.ts'
+import { SERVING } from '../../src/postgres/database.ts'
+import { LIST } from '../../test/support/http.ts'
 import { type Measure, withService } from '../measured-service.ts'
 import { walksAgain } from '../paths.ts'
 import type { Result } from '../results.ts'

@@ -1,5 +1,5 @@
 // Measures the service and compares it with limits: `bun run bench`. The options are in options.ts.
-import { executable } from '../support/executable.ts'
+import { executable } from '../test/support/executable.ts'
 import { handleExits } from './at-exit.ts'
 import type { Measure } from './measured-service.ts'
 import { again } from './measures/again.ts'

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cluster } from '../support/cluster.ts'
+import { cluster } from '../test/support/cluster.ts'
 import { type Mutant, mutated } from './mutant.ts'
 import { refusalOf } from './schema.ts'
 
@@ -30,7 +30,18 @@ const QUICK = `^(?!.*(?:${LEFT_OUT.join('|')}))`
 /** Copies the project at `root`, with a link to its packages. Mutants are only tried in copies. */
 export function copyOf(root: string): { root: string; remove(): void } {
   const copy = mkdtempSync(join(tmpdir(), 'axport-mutants-'))
-  for (const name of ['src', 'db', 'test', 'scripts', 'package.json', 'bunfig.toml', 'tsconfig.json'])
+  for (const name of [
+    'src',
+    'db',
+    'test',
+    'docs',
+    'bench',
+    'mutants',
+    'scripts',
+    'package.json',
+    'bunfig.toml',
+    'tsconfig.json',
+  ])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
   mkdirSync(join(copy, 'run'))

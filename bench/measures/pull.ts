@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { LIST } from '../../support/http.ts'
+import { LIST } from '../../test/support/http.ts'
 import { type Measure, type MeasuredService, withService } from '../measured-service.ts'
 import { runProgram } from '../program.ts'
 import { compared, inTurns } from '../rounds.ts'

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
-import { emptyDatabase } from '../support/cluster.ts'
-import { assessment, multiPart, part, world } from '../support/fixtures.ts'
-import { load } from '../support/service.ts'
+import { openDatabase } from '../src/postgres/database.ts'
+import { migrate } from '../src/postgres/schema/migrate.ts'
+import { MIGRATIONS } from '../src/postgres/schema/migrations.ts'
+import { emptyDatabase } from '../test/support/cluster.ts'
+import { assessment, multiPart, part, world } from '../test/support/fixtures.ts'
+import { load } from '../test/support/service.ts'
 
 /** The error of the migrations in a folder, or of an import after them; undefined if both succeed. */
 export async function refusalOf(folder: string): Promise<string | undefined> {

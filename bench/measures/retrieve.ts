@@ -1,4 +1,4 @@
-import { LIST } from '../../support/http.ts'
+import { LIST } from '../../test/support/http.ts'
 import { type Measure, withService } from '../measured-service.ts'
 import { compareWithPgbench } from '../pgbench.ts'
 import { broadScope, firstIdIn } from '../scopes.ts'
