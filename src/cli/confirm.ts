@@ -23,6 +23,7 @@ export async function confirm(question: string, answer: string, otherwise: strin
 
 /** The next line of standard input. Not prompt(), which would stop an embedded database that other commands use. */
 export async function readLine(): Promise<string | undefined> {
+  // biome-ignore lint/suspicious/noConsole: Bun reads lines of standard input through console.
   const { value } = await console[Symbol.asyncIterator]().next()
   return value
 }

@@ -1,53 +1,18 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dir, '..', '..')
 
-const FEATURES = [
-  'assessments',
-  'backup',
-  'disclosures',
-  'doctor',
-  'erasure',
-  'import',
-  'integrations',
-  'oauth',
-  'pull',
-  'refresh',
-  'sample',
-]
-/**
- * The parts that each part of the code may import besides itself. Imports go one way: main → cli → http → feature →
- * tables → postgres → db. Every part may import those of COMMON; only cli may import `config`.
- */
-const COMMON = [
-  ...['answers', 'contract', 'counters', 'errors', 'files', 'html', 'interruption', 'limit', 'networks'],
-  'random',
-  'within',
-]
-const MAY_IMPORT: Record<string, string[]> = {
-  main: ['cli', 'errors'],
-  cli: ['http', 'config', 'setting-values', 'tables', 'postgres', ...FEATURES, ...COMMON],
-  http: ['tables', 'postgres', 'db', ...FEATURES, ...COMMON],
-  ...Object.fromEntries(FEATURES.map(name => [name, ['tables', 'postgres', 'db', ...COMMON]])),
-  // pull is a client of the HTTP API, without a database.
-  pull: COMMON,
-  tables: ['postgres', 'db', ...COMMON],
-  postgres: ['db', ...COMMON],
-  db: [],
-  config: ['errors', 'files', 'networks', 'setting-values'],
-  'setting-values': [],
-  ...Object.fromEntries(COMMON.map(name => [name, []])),
-  files: ['errors'],
+interface Override {
+  includes: string[]
+  linter: { rules: { style: { noRestrictedImports?: object } } }
 }
 
 interface Module {
   path: string
   part: string
   source: string
-  /** The imported files of this project as paths from the root, including imports of types and re-exports. */
-  imports: string[]
 }
 
 const modules = ['src/**/*.ts', 'db/**/*.ts']
@@ -57,28 +22,7 @@ const modules = ['src/**/*.ts', 'db/**/*.ts']
   .map(readModule)
 
 function readModule(path: string): Module {
-  const source = readFileSync(join(root, path), 'utf8')
-  return {
-    path,
-    part: partOf(path),
-    source,
-    imports: specifiers(source)
-      .filter(name => name.startsWith('.'))
-      .map(fromRoot),
-  }
-
-  function fromRoot(specifier: string): string {
-    return relative(root, resolve(root, dirname(path), specifier))
-  }
-}
-
-/** `import … from 'x'`, `import type … from 'x'`, `export … from 'x'`, `import 'x'` and `import('x')`. */
-function specifiers(source: string): string[] {
-  const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
-  const statements = code.matchAll(/^(?:import|export)\b[^'"`;]*?\bfrom\s*(['"])(.+?)\1/gm)
-  const bare = code.matchAll(/^import\s*(['"])(.+?)\1/gm)
-  const dynamic = code.matchAll(/\bimport\(\s*(['"`])(.+?)\1/g)
-  return [...statements, ...bare, ...dynamic].map(match => match[2] as string)
+  return { path, part: partOf(path), source: readFileSync(join(root, path), 'utf8') }
 }
 
 /** The part of a file: "cli" for src/cli/serve.ts, "errors" for src/errors.ts, "db" for db/schema.ts. */
@@ -87,49 +31,20 @@ function partOf(path: string): string {
   return top === 'src' ? second.replace(/\.ts$/, '') : (top ?? '')
 }
 
-/** Whether a file is outside of src and db: a file of a package, or package.json for the version. */
-const isForeign = (target: string) => target.startsWith('node_modules/') || target === 'package.json'
-
-const edges = modules
-  .flatMap(({ path, part, imports }) => imports.map(target => ({ path, part, target })))
-  .filter(({ target }) => !isForeign(target))
+test('every folder of src is in a rule of biome.json, which says what its files may import', () => {
+  const { overrides } = JSON.parse(readFileSync(join(root, 'biome.json'), 'utf8'))
+  const rules = overrides
+    .filter(({ linter }: Override) => linter.rules.style.noRestrictedImports)
+    .flatMap(({ includes }: Override) => includes)
+  const folders = [...new Set(modules.map(({ path }) => dirname(path).split('/').slice(0, 2).join('/')))]
+  const patterns = folders.map(folder =>
+    folder === 'src' ? 'src/*.ts' : `${folder.replace(/^db.*/, 'db')}/**`,
+  )
+  expect(patterns.filter(pattern => !rules.includes(pattern))).toEqual([])
+  expect(folders.length).toBeGreaterThan(14)
+})
 
 describe('the modules of src and db', () => {
-  test('are all in a part that MAY_IMPORT lists', () => {
-    expect(modules.filter(({ part }) => !(part in MAY_IMPORT)).map(({ path }) => path)).toEqual([])
-    expect(modules.length).toBeGreaterThan(40)
-    expect(edges.length).toBeGreaterThan(80)
-  })
-
-  test('import existing files, with their extension', () => {
-    const missing = edges.filter(({ target }) => !existsSync(join(root, target)))
-    expect(missing.map(({ path, target }) => `${path} → ${target}`)).toEqual([])
-  })
-
-  test('import in one direction only: main, cli, http, one feature, tables, postgres, db; the parts of COMMON import only one another', () => {
-    const wrong = edges.filter(({ part, target }) => {
-      const to = partOf(target)
-      return to !== part && !MAY_IMPORT[part]?.includes(to)
-    })
-    expect(wrong.map(({ path, target }) => `${path} → ${target}`)).toEqual([])
-  })
-
-  test('have no import cycles', () => {
-    const graph = new Map(modules.map(({ path, imports }) => [path, imports]))
-    const done = new Set<string>()
-    const visit = (path: string, above: string[]): string[] => {
-      if (above.includes(path)) return [...above.slice(above.indexOf(path)), path]
-      if (done.has(path)) return []
-      for (const target of graph.get(path) ?? []) {
-        const circle = visit(target, [...above, path])
-        if (circle.length > 0) return circle
-      }
-      done.add(path)
-      return []
-    }
-    for (const { path } of modules) expect(visit(path, [])).toEqual([])
-  })
-
   test('have at most 300 lines', () => {
     const long = modules
       .filter(({ source }) => source.trimEnd().split('\n').length > 300)
@@ -137,16 +52,14 @@ describe('the modules of src and db', () => {
     expect(long).toEqual([])
   })
 
-  test('read the environment in config only, and call process.exit in main only', () => {
+  test('read the environment in config only, call process.exit in main only, and signal no other process', () => {
     const using = (pattern: RegExp) =>
       modules.filter(({ source }) => pattern.test(source)).map(({ path }) => path)
-    expect(using(/\b(process|Bun|import\.meta)\.env\b|\benv\b.*from 'node:process'/)).toEqual([
-      'src/config.ts',
-    ])
+    // Biome knows process.env alone.
+    expect(using(/\b(Bun|import\.meta)\.env\b|\benv\b.*from 'node:process'/)).toEqual(['src/config.ts'])
     expect(using(/\bprocess\.(exit|abort|exitCode|reallyExit)\b/)).toEqual(['src/main.ts'])
     // Signal 0 asks whether a process runs.
     expect(using(/\bprocess\.kill\b(?!\(pid, 0\))/)).toEqual([])
-    expect(using(/\bconsole\./)).toEqual([])
   })
 })
 

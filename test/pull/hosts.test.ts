@@ -236,7 +236,7 @@ describe('a service that fails', () => {
     const stub = startStub(Array.from({ length: 250 }, (_, index) => record(index)))
     servers.push(stub)
     stub.hook = n => {
-      if (n === 2) stub.stop()
+      if (n === 2) void stub.stop()
     }
     const failed = pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { retryForMs: 1 })
     await expect(failed).rejects.toThrow(

@@ -22,7 +22,7 @@ afterAll(cleanUp)
 describe('answers that axport does not send:', () => {
   const pulled = async (stub: Front, format: 'ndjson' | 'csv' | 'parquet' = 'ndjson') => {
     const out = outputIn(`out.${format}`)
-    await pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { format }).finally(stub.stop)
+    await pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { format }).finally(() => stub.stop())
     return out
   }
 

@@ -85,12 +85,12 @@ async function copied(element) {
 function fitMenu() {
   const menu = document.getElementById('menu')
   const narrow = matchMedia('(max-width: 56rem)')
-  const fit = () => (menu.open = !narrow.matches)
-  narrow.onchange = fit
+  const update = () => (menu.open = !narrow.matches)
+  narrow.onchange = update
   menu.addEventListener('click', event => {
     if (event.target.closest('a') && narrow.matches) menu.open = false
   })
-  fit()
+  update()
 }
 
 /** Marks the link to the section that is read, and names it in the closed menu. */
