@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { assessment, organization, world } from '../support/fixtures.ts'
 import { contract, LIST, SCOPE } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const setup = {
   lines: [...world(), organization(20), assessment(9001)],
@@ -42,28 +43,31 @@ contract('The bearer token', setup, api => {
     }
   }
 
-  // rule: A1
-  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is accepted after the scheme %s', async scheme => {
-    for (const path of PATHS) {
-      const headers = { authorization: `${scheme} ${api.clients.main.token}` }
-      expect((await api.request(path, { headers })).status).toBe(200)
-    }
-  })
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])(
+    rule('is accepted after the scheme %s', 'A1'),
+    async scheme => {
+      for (const path of PATHS) {
+        const headers = { authorization: `${scheme} ${api.clients.main.token}` }
+        expect((await api.request(path, { headers })).status).toBe(200)
+      }
+    },
+  )
 
-  // rule: A3, G4
-  test('gets 401 invalid_token if it is missing, with a challenge that has only the realm', async () => {
-    const expected = await refusal()
-    for (const path of PATHS) {
-      const { status, text, headers } = await api.request(path)
-      expect([status, text]).toEqual([401, expected])
-      expect(headers.get('www-authenticate')).toMatch(/^Bearer realm="[^"]+"$/)
-      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
-      expect(headers.get('x-content-type-options')).toBe('nosniff')
-    }
-  })
+  test(
+    rule('gets 401 invalid_token if it is missing, with a challenge that has only the realm', 'A3', 'G4'),
+    async () => {
+      const expected = await refusal()
+      for (const path of PATHS) {
+        const { status, text, headers } = await api.request(path)
+        expect([status, text]).toEqual([401, expected])
+        expect(headers.get('www-authenticate')).toMatch(/^Bearer realm="[^"]+"$/)
+        expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+        expect(headers.get('x-content-type-options')).toBe('nosniff')
+      }
+    },
+  )
 
-  // rule: A3, G4
-  test('gets the same 401 body if it is malformed', async () => {
+  test(rule('gets the same 401 body if it is malformed', 'A3', 'G4'), async () => {
     const { token } = api.clients.main
     for (const authorization of [
       ...['Bearer', 'Bearer ', `Bearer${token}`, `Bearer:${token}`, `Bearer, ${token}`, `Bearer ${token} x`],
@@ -92,24 +96,29 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  // rule: T8, A3, G4
-  test('gets the same 401 body after it expires, and a new token is issued in the same way', async () => {
-    const bearer = await api.newToken()
-    expect((await api.tryList('', { bearer })).status).toBe(200)
-    await api.expire(bearer)
-    await expectInvalid(bearer)
-    expect((await api.tryList('', { bearer: await api.newToken() })).status).toBe(200)
-  })
+  test(
+    rule(
+      'gets the same 401 body after it expires, and a new token is issued in the same way',
+      'T8',
+      'A3',
+      'G4',
+    ),
+    async () => {
+      const bearer = await api.newToken()
+      expect((await api.tryList('', { bearer })).status).toBe(200)
+      await api.expire(bearer)
+      await expectInvalid(bearer)
+      expect((await api.tryList('', { bearer: await api.newToken() })).status).toBe(200)
+    },
+  )
 
-  // rule: T8
-  test('is valid until it expires', async () => {
+  test(rule('is valid until it expires', 'T8'), async () => {
     const bearer = await api.newToken()
     await api.expire(bearer, 300)
     expect((await api.tryList('', { bearer })).status).toBe(200)
   })
 
-  // rule: T9
-  test('ends with the secret that issued it, and then gets the same 401 body', async () => {
+  test(rule('ends with the secret that issued it, and then gets the same 401 body', 'T9'), async () => {
     const bearer = await api.newToken('other')
     const { sql } = api.service
     const id = sql`select id from integrations where client_id = ${api.clients.other.clientId}`
@@ -160,8 +169,7 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  // rule: A2
-  test('gives access to the current scope of its integration', async () => {
+  test(rule('gives access to the current scope of its integration', 'A2'), async () => {
     const { sql } = api.service
     const { clientId } = api.clients.other
     expect(await api.ids('', 'other')).toEqual([9001])
@@ -176,8 +184,7 @@ contract('The bearer token', setup, api => {
     expect(await api.ids('', 'other')).toEqual([9001])
   })
 
-  // rule: A2
-  test('gives access to the scope of its integration, for any requested scope', async () => {
+  test(rule('gives access to the scope of its integration, for any requested scope', 'A2'), async () => {
     const { body } = await api.tokenByForm({ ...api.credentials(), scope: 'none' })
     const { access_token: bearer } = body as { access_token: string }
     expect(await api.ids('', { bearer })).toEqual([9001])

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { assessment, multiPart, part, removal, world } from '../support/fixtures.ts'
 import { load } from '../support/service.ts'
 import { contract, LIST, SCOPE } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const at = (id: number, certified_at: string) => assessment(id, { certified_at })
 
@@ -47,15 +48,13 @@ contract('The dates', setup, api => {
   }
 
   describe('in filters', () => {
-    // rule: F3
-    test('start_date matches that day and later days', async () => {
+    test(rule('start_date matches that day and later days', 'F3'), async () => {
       expect(await api.ids('filter[start_date]=2026-11-01')).toEqual([9, 10, 11, 12, 20])
       expect(await api.ids('filter[start_date]=2026-11-02')).toEqual([11, 12, 20])
       expect(await api.ids('filter[start_date]=2027-01-02')).toEqual([])
     })
 
-    // rule: F4
-    test('end_date matches all of that day, and earlier days', async () => {
+    test(rule('end_date matches all of that day, and earlier days', 'F4'), async () => {
       expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2])
       expect(await api.ids('filter[end_date]=2026-03-02')).toEqual([1, 2, 3, 4])
       expect(await api.ids('filter[end_date]=2026-02-28')).toEqual([])
@@ -97,17 +96,26 @@ contract('The dates', setup, api => {
     beforeAll(() => moveTo('America/New_York'))
     afterAll(() => moveTo('UTC'))
 
-    // rule: F14
-    test('start and end at local midnight, to the microsecond, and have 23 and 25 hours when the clocks change', async () => {
-      const winter = { '2026-02-28': [1], '2026-03-01': [2, 3], '2026-03-02': [4], '2026-03-07': [5] }
-      const changes = { '2026-03-08': [6, 7], '2026-03-09': [8], '2026-11-01': [10, 11], '2026-11-02': [12] }
-      for (const [day, ids] of Object.entries({ ...winter, ...changes, '2026-10-31': [9] }))
-        expect([day, await between(day, day)]).toEqual([day, ids])
-      expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2, 3])
-    })
+    test(
+      rule(
+        'start and end at local midnight, to the microsecond, and have 23 and 25 hours when the clocks change',
+        'F14',
+      ),
+      async () => {
+        const winter = { '2026-02-28': [1], '2026-03-01': [2, 3], '2026-03-02': [4], '2026-03-07': [5] }
+        const changes = {
+          '2026-03-08': [6, 7],
+          '2026-03-09': [8],
+          '2026-11-01': [10, 11],
+          '2026-11-02': [12],
+        }
+        for (const [day, ids] of Object.entries({ ...winter, ...changes, '2026-10-31': [9] }))
+          expect([day, await between(day, day)]).toEqual([day, ids])
+        expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2, 3])
+      },
+    )
 
-    // rule: R5, R7
-    test('are local days, of the assessment and of each part', async () => {
+    test(rule('are local days, of the assessment and of each part', 'R5', 'R7'), async () => {
       expect(await dayOf(1)).toEqual(['2026-02-28', '2026-02-28'])
       expect(await dayOf(20)).toEqual(['2027-01-01', '2026-12-31', '2027-01-01'])
     })

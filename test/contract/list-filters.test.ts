@@ -10,6 +10,7 @@ import {
   world,
 } from '../support/fixtures.ts'
 import { contract } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 /** Days in the order of the ids, so that the default order is the order of ids. */
 const day = (n: number) => ({ certified_at: `2026-01-0${n}T12:00:00Z` })
@@ -52,34 +53,33 @@ const ALL = [1, 2, 3, 4, 5]
 
 contract('The list', setup, api => {
   describe('without filters', () => {
-    // rule: S2
-    test('has the records whose organization and product are in the scope of the integration', async () => {
-      expect(await api.ids()).toEqual([1, 2, 3, 4, 5])
-      expect(await api.ids('', 'all')).toEqual([1, 2, 3, 4, 5, 6, 7])
-      expect(await api.ids('', 'one')).toEqual([6])
-      expect(await api.ids('', 'idle')).toEqual([])
-    })
+    test(
+      rule('has the records whose organization and product are in the scope of the integration', 'S2'),
+      async () => {
+        expect(await api.ids()).toEqual([1, 2, 3, 4, 5])
+        expect(await api.ids('', 'all')).toEqual([1, 2, 3, 4, 5, 6, 7])
+        expect(await api.ids('', 'one')).toEqual([6])
+        expect(await api.ids('', 'idle')).toEqual([])
+      },
+    )
   })
 
   describe('filtered', () => {
     const facts: [fact: string, query: string, ids: number[]][] = [
-      // rule: F5
-      ['by product_ids has the assessments of these products', 'filter[product_ids][]=2', [3, 4]],
+      [rule('by product_ids has the assessments of these products', 'F5'), 'filter[product_ids][]=2', [3, 4]],
       [
         'by several product_ids has the assessments of any of them',
         'filter[product_ids][]=2&filter[product_ids][]=1',
         ALL,
       ],
-      // rule: F6
-      ['by user_ids has the assessments of these educators', 'filter[user_ids][]=503', [3]],
+      [rule('by user_ids has the assessments of these educators', 'F6'), 'filter[user_ids][]=503', [3]],
       [
         'by several user_ids has the assessments of any of them',
         'filter[user_ids][]=503&filter[user_ids][]=502',
         [2, 3],
       ],
       ['by user_ids does not match proctors', 'filter[user_ids][]=78', []],
-      // rule: F7
-      ['by seids has the assessments of these educators', 'filter[seids][]=1234567890', [1, 4]],
+      [rule('by seids has the assessments of these educators', 'F7'), 'filter[seids][]=1234567890', [1, 4]],
       [
         'by several seids has the assessments of any of them',
         'filter[seids][]=123&filter[seids][]=1234567890',
@@ -88,9 +88,8 @@ contract('The list', setup, api => {
       ['by seids compares texts, including leading zeros', 'filter[seids][]=00123', [3]],
       ['by seids compares whole seids', 'filter[seids][]=12345&filter[seids][]=23&filter[seids][]=%25', []],
       ['by an unknown seid is empty', 'filter[seids][]=nobody', []],
-      // rule: F16
       [
-        'by seids never matches an educator without a seid',
+        rule('by seids never matches an educator without a seid', 'F16'),
         'filter[seids][]=null&filter[user_ids][]=502',
         [],
       ],
@@ -99,20 +98,25 @@ contract('The list', setup, api => {
         'filter[seids][]=nobody&filter[seids][]=123',
         [5],
       ],
-      // rule: F8
-      ['by proctor_ids has the assessments of these proctors', 'filter[proctor_ids][]=77', [1, 3, 5]],
+      [
+        rule('by proctor_ids has the assessments of these proctors', 'F8'),
+        'filter[proctor_ids][]=77',
+        [1, 3, 5],
+      ],
       ['by proctor_ids matches the proctor of a first part', 'filter[proctor_ids][]=79', [4]],
-      // rule: F8
-      ['by proctor_ids matches the proctor of any other part', 'filter[proctor_ids][]=78', [2, 4]],
+      [
+        rule('by proctor_ids matches the proctor of any other part', 'F8'),
+        'filter[proctor_ids][]=78',
+        [2, 4],
+      ],
       [
         'by proctor_ids of two of its parts has a record once',
         'filter[proctor_ids][]=78&filter[proctor_ids][]=79',
         [2, 4],
       ],
       ['by proctor_ids does not match educators', 'filter[proctor_ids][]=501', []],
-      // rule: F9
       [
-        'by organization_ids has the assessments of these organizations',
+        rule('by organization_ids has the assessments of these organizations', 'F9'),
         'filter[organization_ids][]=20',
         [2, 4],
       ],
@@ -122,15 +126,13 @@ contract('The list', setup, api => {
         ALL,
       ],
       ['by an organization without assessments is empty', 'filter[organization_ids][]=40', []],
-      // rule: F10
       [
-        'by the status active has the records of active educators',
+        rule('by the status active has the records of active educators', 'F10'),
         'filter[user_record_status][]=active',
         [1, 2, 4, 5],
       ],
-      // rule: F10
       [
-        'by the status archived has the records of archived educators',
+        rule('by the status archived has the records of archived educators', 'F10'),
         'filter[user_record_status][]=archived',
         [3],
       ],
@@ -139,10 +141,8 @@ contract('The list', setup, api => {
         'filter[user_record_status][]=archived&filter[user_record_status][]=active',
         ALL,
       ],
-      // rule: F11
-      ['by legacy_record true has migrated records', 'filter[legacy_record][]=true', [3, 4]],
-      // rule: F11
-      ['by legacy_record false has native records', 'filter[legacy_record][]=false', [1, 2, 5]],
+      [rule('by legacy_record true has migrated records', 'F11'), 'filter[legacy_record][]=true', [3, 4]],
+      [rule('by legacy_record false has native records', 'F11'), 'filter[legacy_record][]=false', [1, 2, 5]],
       ['by legacy_record accepts true in any case', 'filter[legacy_record][]=TRUE', [3, 4]],
       ['by legacy_record accepts 1 as true', 'filter[legacy_record][]=1', [3, 4]],
       ['by legacy_record accepts 0 as false', 'filter[legacy_record][]=0', [1, 2, 5]],
@@ -166,8 +166,7 @@ contract('The list', setup, api => {
       expect(await api.ids(`${many}&filter[product_ids][]=2`)).toEqual([3, 4])
     })
 
-    // rule: F12
-    test('combines all filters with AND', async () => {
+    test(rule('combines all filters with AND', 'F12'), async () => {
       const filters = [
         ['[search]=coach', '[search]=reading'],
         ['[start_date]=2026-01-04', '[start_date]=2026-01-05'],
@@ -188,15 +187,13 @@ contract('The list', setup, api => {
   })
 
   describe('never exceeds the scope', () => {
-    // rule: F15, L8
-    test('for an organization outside the scope: no records and no error', async () => {
+    test(rule('for an organization outside the scope: no records and no error', 'F15', 'L8'), async () => {
       const { status, text } = await api.tryList('filter[organization_ids][]=30')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
-    // rule: S2, F15
-    test('for organizations inside and outside the scope: only those inside', async () => {
+    test(rule('for organizations inside and outside the scope: only those inside', 'S2', 'F15'), async () => {
       const query =
         'filter[organization_ids][]=30&filter[organization_ids][]=20&filter[organization_ids][]=999'
       expect(await api.ids(query)).toEqual([2, 4])
@@ -216,13 +213,18 @@ contract('The list', setup, api => {
       expect(await api.ids(query, 'all')).toEqual(everything)
     })
 
-    // rule: F16
-    test('for seids: the answer is the same for a seid without matches, outside the scope and never recorded', async () => {
-      const texts = []
-      for (const query of ['nobody', '123&filter[organization_ids][]=20', 'null&filter[user_ids][]=502']) {
-        texts.push((await api.tryList(`filter[seids][]=${query}`)).text)
-      }
-      expect(new Set(texts)).toEqual(new Set(['{"data":[],"meta":{"count":0,"offset":0,"page":50}}']))
-    })
+    test(
+      rule(
+        'for seids: the answer is the same for a seid without matches, outside the scope and never recorded',
+        'F16',
+      ),
+      async () => {
+        const texts = []
+        for (const query of ['nobody', '123&filter[organization_ids][]=20', 'null&filter[user_ids][]=502']) {
+          texts.push((await api.tryList(`filter[seids][]=${query}`)).text)
+        }
+        expect(new Set(texts)).toEqual(new Set(['{"data":[],"meta":{"count":0,"offset":0,"page":50}}']))
+      },
+    )
   })
 })

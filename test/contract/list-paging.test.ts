@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { assessment, educator, organization, proctor, product, world } from '../support/fixtures.ts'
 import { contract, expectUnreadable, LIST, type ListBody } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const COUNT = 130
 const numbers = Array.from({ length: COUNT }, (_, k) => k + 1)
@@ -45,8 +46,7 @@ contract('Paging', setup, api => {
   }
 
   describe('the page size', () => {
-    // rule: L1, L2
-    test('is 50 by default, from offset 0', async () => {
+    test(rule('is 50 by default, from offset 0', 'L1', 'L2'), async () => {
       for (const query of ['', 'page=', 'page=&offset=', 'page=%20', 'offset=0']) {
         const { data, meta } = await api.list(query)
         expect(data).toHaveLength(50)
@@ -54,9 +54,8 @@ contract('Paging', setup, api => {
       }
     })
 
-    // rule: L1, L9
     test.each(['101', '1000', '2147483648', '9223372036854775808', '9'.repeat(50)])(
-      'of %s is reduced to 100 without an error',
+      rule('of %s is reduced to 100 without an error', 'L1', 'L9'),
       async page => {
         const { data, meta } = await api.list(`page=${page}`)
         expect(data).toHaveLength(100)
@@ -64,8 +63,7 @@ contract('Paging', setup, api => {
       },
     )
 
-    // rule: L10
-    test('is at most 100 with any filter', async () => {
+    test(rule('is at most 100 with any filter', 'L10'), async () => {
       for (const filter of [
         'filter[search]=reading',
         'filter[start_date]=2026-01-01',
@@ -86,8 +84,7 @@ contract('Paging', setup, api => {
   })
 
   describe('the offset', () => {
-    // rule: L2
-    test('skips that many records', async () => {
+    test(rule('skips that many records', 'L2'), async () => {
       const all = await walk('', 100)
       for (const offset of [1, 49, 50, 77, 129]) {
         const { data, meta } = await api.list(`offset=${offset}`)
@@ -123,8 +120,7 @@ contract('Paging', setup, api => {
   )
 
   describe('the count', () => {
-    // rule: L6
-    test('is the number of records that match the filters, on every page', async () => {
+    test(rule('is the number of records that match the filters, on every page', 'L6'), async () => {
       for (const query of ['page=1', 'page=1&offset=25', 'page=100', 'offset=26', 'offset=5000']) {
         const { meta } = await api.list(`filter[organization_ids][]=20&${query}`)
         expect(meta.count).toBe(26)
@@ -149,9 +145,8 @@ contract('Paging', setup, api => {
       '',
       ...['certified_on', 'user_name', 'proctor_name', 'product_name'].map(sort => `sort=${sort}`),
     ]
-    // rule: L7
     test.each(sorts.flatMap(sort => ['ASC', 'DESC'].map(order => `${sort}&order=${order}`)))(
-      'with %s meets each record once, in the same order for every page size',
+      rule('with %s meets each record once, in the same order for every page size', 'L7'),
       async query => {
         const all = await walk(query, 100)
         expect(all.toSorted((a, b) => a - b)).toEqual(numbers)

@@ -9,6 +9,7 @@ import {
   world,
 } from '../support/fixtures.ts'
 import { contract, LIST } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const ODD = `"q" \\b\\ /s/ </script> tab\t nl\n cr\r bell\u0007 us\u001f del\u007f ls\u2028 {}[]:, 'single' %s $1 \${x}`
 const FAR = 'Ñandú Łukasz Ὀδυσσεύς Наталія 山田太郎 محمد e\u0301 ﬁ 😀👩‍👩‍👧'
@@ -89,20 +90,20 @@ contract('The list', setup, api => {
   }
 
   describe('a record', () => {
-    // rule: R2
-    test('has exactly the fields of the contract in their order, as compact JSON', async () => {
+    test(rule('has exactly the fields of the contract in their order, as compact JSON', 'R2'), async () => {
       const { text } = await api.tryList('filter[user_ids][]=501&filter[product_ids][]=1&page=1')
       const body = { data: [SINGLE], meta: { count: 3, offset: 0, page: 1 } }
       expect(text).toBe(JSON.stringify(body))
     })
 
-    // rule: R6
-    test('without separate parts has one result, which describes the assessment itself', async () => {
-      expect((await recordOf(9001)).results).toEqual(SINGLE.results)
-    })
+    test(
+      rule('without separate parts has one result, which describes the assessment itself', 'R6'),
+      async () => {
+        expect((await recordOf(9001)).results).toEqual(SINGLE.results)
+      },
+    )
 
-    // rule: R7
-    test('of several parts lists all parts in the order of their import', async () => {
+    test(rule('of several parts lists all parts in the order of their import', 'R7'), async () => {
       const { data } = await api.list('sort=certified_on&order=DESC&page=1')
       const expected = {
         ...SINGLE,
@@ -117,15 +118,13 @@ contract('The list', setup, api => {
       expect(JSON.stringify(data)).toBe(JSON.stringify([expected]))
     })
 
-    // rule: R7
-    test("of one separate part lists that part with the part's own id", async () => {
+    test(rule("of one separate part lists that part with the part's own id", 'R7'), async () => {
       expect((await recordOf(9200)).results).toEqual([
         part(9201, 'The only part', '2026-02-28', 77, 'Paul Proctor'),
       ])
     })
 
-    // rule: R4
-    test('has a null seid if no seid was ever recorded', async () => {
+    test(rule('has a null seid if no seid was ever recorded', 'R4'), async () => {
       expect((await recordOf(9002)).seid).toBeNull()
       expect((await recordOf(9004)).seid).toBeNull()
     })
@@ -147,13 +146,11 @@ contract('The list', setup, api => {
       expect(await recordOf(fields.id)).toEqual(record)
     })
 
-    // rule: R1
-    test('is listed once for each completed assessment of an educator', async () => {
+    test(rule('is listed once for each completed assessment of an educator', 'R1'), async () => {
       expect(await api.ids('filter[user_ids][]=501')).toEqual([9001, 9200, 9100])
     })
 
-    // rule: R3
-    test('has exact ids up to the largest', async () => {
+    test(rule('has exact ids up to the largest', 'R3'), async () => {
       const { sql } = api.service
       const ids = ['9007199254740993', '9223372036854775807']
       try {
@@ -177,25 +174,25 @@ contract('The list', setup, api => {
   })
 
   describe('the body', () => {
-    // rule: L6, L5
-    test('has exactly data and meta, and meta has exactly count, offset and page', async () => {
-      const { status, body, headers } = await api.tryList('page=2&offset=1')
-      expect(status).toBe(200)
-      expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/)
-      expect(Object.keys(body as object)).toEqual(['data', 'meta'])
-      expect((body as { meta: unknown }).meta).toEqual({ count: 6, offset: 1, page: 2 })
-      expect((body as { data: unknown[] }).data).toHaveLength(2)
-    })
+    test(
+      rule('has exactly data and meta, and meta has exactly count, offset and page', 'L6', 'L5'),
+      async () => {
+        const { status, body, headers } = await api.tryList('page=2&offset=1')
+        expect(status).toBe(200)
+        expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/)
+        expect(Object.keys(body as object)).toEqual(['data', 'meta'])
+        expect((body as { meta: unknown }).meta).toEqual({ count: 6, offset: 1, page: 2 })
+        expect((body as { data: unknown[] }).data).toHaveLength(2)
+      },
+    )
 
-    // rule: L8
-    test('has empty data and a count of 0 with status 200 if nothing matches', async () => {
+    test(rule('has empty data and a count of 0 with status 200 if nothing matches', 'L8'), async () => {
       const { status, text } = await api.tryList('filter[seids][]=nobody')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
-    // rule: S3
-    test('does not depend on the scope: a record is the same for a narrower scope', async () => {
+    test(rule('does not depend on the scope: a record is the same for a narrower scope', 'S3'), async () => {
       const query = 'filter[user_ids][]=501'
       const wide = await api.tryList(query)
       const narrow = await api.tryList(query, 'narrow')

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { contract } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const named = (id: number, first: string, last: string, name = `#${id}`) =>
   educator(id, {
@@ -59,8 +60,7 @@ contract('The search', setup, api => {
       async (value, ids) => expect(await search(value)).toEqual(ids),
     )
 
-  // rule: F2
-  describe('finds a part of the assessment name, the first name or the last name:', () => {
+  describe(rule('finds a part of the assessment name, the first name or the last name:', 'F2'), () => {
     table([
       [[101], 'Observation', 'serva'],
       [[1, 2, 106], 'Ana', 'Ruiz'],
@@ -72,15 +72,13 @@ contract('The search', setup, api => {
     ])
   })
 
-  // rule: F2
-  describe('finds no other field:', () => {
+  describe(rule('finds no other field:', 'F2'), () => {
     table([
       [[], 'Dr.', 'M. Ruiz', 'zmail', 'Qseid1', 'Orgname', 'Procname', 'Partname', '501', '2026', 'active'],
     ])
   })
 
-  // rule: F2
-  describe('for two words finds first name and last name, a part of each, or the phrase:', () => {
+  describe(rule('for two words finds first name and last name, a part of each, or the phrase:', 'F2'), () => {
     table([
       [[1, 106], 'Ana Ruiz', 'na ui', 'AN RU', 'a u'],
       [[2], 'Ruiz Ana'],
@@ -126,8 +124,7 @@ contract('The search', setup, api => {
     ])
   })
 
-  // rule: F2
-  describe('ignores case, also beyond ASCII:', () => {
+  describe(rule('ignores case, also beyond ASCII:', 'F2'), () => {
     table([
       [[1, 106], 'aNA rUIZ'],
       [[101], 'READING observation'],

@@ -10,6 +10,7 @@ import {
   world,
 } from '../support/fixtures.ts'
 import { contract, LIST } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 /** Names in the expected order: lower-cased, then by code point. Names on one line differ only in case. */
 const NAMES: string[][] = [
@@ -86,8 +87,7 @@ contract('The sort', setup, api => {
   const inOrganization = (id: number, query: string) => api.ids(`filter[organization_ids][]=${id}&${query}`)
   const byDate = [99, 209, 203, 205, 201]
 
-  // rule: L3, L4
-  describe.each(['user_name', 'product_name', 'proctor_name'] as const)('by %s', sort => {
+  describe.each(['user_name', 'product_name', 'proctor_name'] as const)(rule('by %s', 'L3', 'L4'), sort => {
     test('compares lower-cased names by code point, then ids', async () => {
       expect(await inOrganization(NAMED, `sort=${sort}`)).toEqual(expected(sort))
       expect(await inOrganization(NAMED, `sort=${sort}&order=ASC`)).toEqual(expected(sort))
@@ -98,14 +98,12 @@ contract('The sort', setup, api => {
     })
   })
 
-  // rule: L3
-  test('by certified_on compares days, then ids, at any time of day', async () => {
+  test(rule('by certified_on compares days, then ids, at any time of day', 'L3'), async () => {
     expect(await inOrganization(DATED, 'sort=certified_on')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=certified_on&order=DESC')).toEqual(byDate.toReversed())
   })
 
-  // rule: L3, L4
-  test('is by certified_on and ascending by default', async () => {
+  test(rule('is by certified_on and ascending by default', 'L3', 'L4'), async () => {
     expect(await inOrganization(DATED, '')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=&order=')).toEqual(byDate)
     expect(await inOrganization(DATED, 'order=DESC')).toEqual(byDate.toReversed())
@@ -124,35 +122,31 @@ contract('The sort', setup, api => {
     },
   )
 
-  // rule: L3, L9
   test.each([
     ...['bogus', 'id', 'name', 'USER_NAME', 'user_name,id', '-user_name', 'user_name desc', "user_name' --"],
     ...['toString', 'constructor', '__proto__', 'user_name\0', 'x'.repeat(8000)],
-  ])('by %s, which is unknown, falls back to certified_on', async sort => {
+  ])(rule('by %s, which is unknown, falls back to certified_on', 'L3', 'L9'), async sort => {
     const encoded = encodeURIComponent(sort)
     expect(await inOrganization(DATED, `sort=${encoded}`)).toEqual(byDate)
     expect(await inOrganization(DATED, `sort=${encoded}&order=DESC`)).toEqual(byDate.toReversed())
   })
 
-  // rule: L4
   test.each(['DESC', 'desc', 'Desc', 'dEsC', '+desc+', '%E2%80%83DESC'])(
-    'with order %s is descending',
+    rule('with order %s is descending', 'L4'),
     async order => {
       expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate.toReversed())
     },
   )
 
-  // rule: L4, L9
   test.each([
     ...['ASC', 'asc', 'Asc', 'descending', 'DESC,ASC', 'down', '-1', '1', 'constructor', "desc'"],
     ...['%20', '%01desc', 'desc%00', '%7F'],
-  ])('with order %s is ascending', async order => {
+  ])(rule('with order %s is ascending', 'L4', 'L9'), async order => {
     expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate)
   })
 
-  // rule: L9
   describe.each(['sort', 'order'])(
-    'falls back to the default, without an error, if %s has the form',
+    rule('falls back to the default, without an error, if %s has the form', 'L9'),
     name => {
       test.each([
         ...['=%FF', '=%C3%28', '=%ED%A0%80', '=%EF%BF%BD', '=100%', '[%FF]=desc', '=desc&NAME=%FF'],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { assessment, world } from '../support/fixtures.ts'
 import { contract, LIST, messageOnly, SCOPE, TOKEN } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const setup = {
   lines: [...world(), assessment(9001)],
@@ -14,9 +15,8 @@ contract('The API', setup, api => {
   const bearer = () => `Authorization: ${api.bearer().authorization}`
 
   describe('for a method other than GET and HEAD', () => {
-    // rule: S1
     test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
-      'answers 405 with Allow for %s, with any token',
+      rule('answers 405 with Allow for %s, with any token', 'S1'),
       async method => {
         for (const path of [...PATHS, `${LIST}/abc`, `${LIST}?page=abc`]) {
           for (const headers of [[], [bearer()], ['Authorization: Bearer x']]) {
@@ -31,8 +31,7 @@ contract('The API', setup, api => {
       },
     )
 
-    // rule: S1
-    test('changes nothing', async () => {
+    test(rule('changes nothing', 'S1'), async () => {
       const before = await api.tryList()
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
         const headers = { ...api.bearer(), 'content-type': 'application/json' }
@@ -53,12 +52,11 @@ contract('The API', setup, api => {
   })
 
   describe('for other paths', () => {
-    // rule: S4
     test.each([
       ...['/', '/api/v1/ax', '/api/v2/ax/assessments', '/api/ax/assessments', '/ax/assessments', `${LIST}/`],
       ...[`${LIST}.json`, '/API/v1/ax/assessments', '//api/v1/ax/assessments', '/api/v1//ax/assessments'],
       ...['/oauth', '/api/v1/oauth/token', `${TOKEN}/`, '/OAUTH/TOKEN'],
-    ])('answers 404 for %s', async path => {
+    ])(rule('answers 404 for %s', 'S4'), async path => {
       for (const method of ['GET', 'POST']) {
         const answer = await raw(method, path, [bearer()])
         expect([method, answer.status]).toEqual([method, 404])

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { assessment, world } from '../support/fixtures.ts'
 import { contract, LIST, messageOnly, NOTHING, SCOPE } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const setup = {
   lines: [...world(), assessment(9001)],
@@ -17,10 +18,8 @@ const PRODUCTS = /\b(invalid|missing)\b.*\bproduct ids\b/i
 
 contract('An integration that is not fully provisioned', setup, api => {
   test.each([
-    // rule: A4, G5
-    ['without organizations gets 400 about tenant ids', 'noOrganizations', TENANTS],
-    // rule: A5, G5
-    ['without assessments gets 400 about product ids', 'noProducts', PRODUCTS],
+    [rule('without organizations gets 400 about tenant ids', 'A4', 'G5'), 'noOrganizations', TENANTS],
+    [rule('without assessments gets 400 about product ids', 'A5', 'G5'), 'noProducts', PRODUCTS],
     ['without either gets 400 about tenant ids', 'nothing', TENANTS],
   ] as const)('%s', async (_, integration, message) => {
     for (const path of PATHS) {
@@ -45,8 +44,7 @@ contract('An integration that is not fully provisioned', setup, api => {
     for (const path of PATHS) expect((await api.get(path, { bearer })).status).toBe(401)
   })
 
-  // rule: A4
-  test('gets this 400 until the operator completes the scope', async () => {
+  test(rule('gets this 400 until the operator completes the scope', 'A4'), async () => {
     const { sql } = api.service
     const { clientId } = api.clients.noOrganizations
     expect((await api.get(LIST, 'noOrganizations')).status).toBe(400)

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { LIST_PARAMETERS } from '../../src/contract.ts'
 import { assessment, educator, organization, proctor, product, world } from '../support/fixtures.ts'
 import { contract, expectUnreadable, LIST } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const setup = {
   lines: [
@@ -56,11 +57,9 @@ contract('The query string', setup, api => {
       },
     )
 
-  // rule: F1
-  describe.each(ARRAYS)('accepts filter[%s]', (name, value, ids, other, both) => {
+  describe.each(ARRAYS)(rule('accepts filter[%s]', 'F1'), (name, value, ids, other, both) => {
     const f = `filter[${name}]`
-    // rule: F13
-    test('with only blank values as if omitted', async () => {
+    test(rule('with only blank values as if omitted', 'F13'), async () => {
       for (const blank of [
         '[]=',
         '[]',
@@ -122,8 +121,7 @@ contract('The query string', setup, api => {
     unreadable([[f, `${f}[x]=${value}`]])
   })
 
-  // rule: F13
-  describe('accepts a filter without a name only if it is blank:', () => {
+  describe(rule('accepts a filter without a name only if it is blank:', 'F13'), () => {
     table([
       [ALL, 'filter', 'filter=', 'filter=+', 'filter[]=', 'filter[][]=%20'],
       [[3], 'filter=&filter[search]=math', 'filter[search]=math&filter[]='],
@@ -131,26 +129,28 @@ contract('The query string', setup, api => {
     unreadable([['filter', 'filter=1', 'filter[]=1', 'filter[][]=1', 'filter=1&filter[search]=math']])
   })
 
-  // rule: L1, L3, L4
-  describe('may repeat a scalar, and the last value that is not blank counts:', () => {
-    paged([
-      [[2, 0], 'page=7&page=2', 'page[]=7&page[]=2'],
-      [[7, 0], 'page=7&page=', 'page=7&page=+&page', 'page=&page=7', 'page=abc&page=7'],
-      [[50, 1], 'offset=7&offset=1', 'offset=1&offset='],
-    ])
-    table([
-      [[3], 'filter[search]=nothing&filter[search]=math', 'filter[search]=math&filter[search]='],
-      [[], 'filter[search]=math&filter[search]=nothing'],
-      [[], 'filter[start_date]=2027-01-01&filter[start_date]=+'],
-      [[], 'filter[end_date]=2026-12-31&filter[end_date]=2026-01-01'],
-      [[], 'filter[end_date]=2026-01-01&filter[end_date]'],
-      [ALL, 'filter[start_date]=2027-01-01&filter[start_date]=2026-01-01'],
-      [[3, 2, 1], 'order=ASC&order=DESC', 'order=DESC&order='],
-      [[2, 1, 3], 'sort=certified_on&sort=product_name&order=DESC'],
-      [[2, 1, 3], 'sort=product_name&sort=%20&order=DESC'],
-    ])
-    unreadable([['page', 'page=7&page=abc']])
-  })
+  describe(
+    rule('may repeat a scalar, and the last value that is not blank counts:', 'L1', 'L3', 'L4'),
+    () => {
+      paged([
+        [[2, 0], 'page=7&page=2', 'page[]=7&page[]=2'],
+        [[7, 0], 'page=7&page=', 'page=7&page=+&page', 'page=&page=7', 'page=abc&page=7'],
+        [[50, 1], 'offset=7&offset=1', 'offset=1&offset='],
+      ])
+      table([
+        [[3], 'filter[search]=nothing&filter[search]=math', 'filter[search]=math&filter[search]='],
+        [[], 'filter[search]=math&filter[search]=nothing'],
+        [[], 'filter[start_date]=2027-01-01&filter[start_date]=+'],
+        [[], 'filter[end_date]=2026-12-31&filter[end_date]=2026-01-01'],
+        [[], 'filter[end_date]=2026-01-01&filter[end_date]'],
+        [ALL, 'filter[start_date]=2027-01-01&filter[start_date]=2026-01-01'],
+        [[3, 2, 1], 'order=ASC&order=DESC', 'order=DESC&order='],
+        [[2, 1, 3], 'sort=certified_on&sort=product_name&order=DESC'],
+        [[2, 1, 3], 'sort=product_name&sort=%20&order=DESC'],
+      ])
+      unreadable([['page', 'page=7&page=abc']])
+    },
+  )
 
   describe('is read', () => {
     describe('with a plus as a space, and %2B as a plus:', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { assessment, educator, multiPart, organization, product, world } from '../support/fixtures.ts'
 import { contract, LIST, messageOnly, SCOPE } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const setup = {
   lines: [
@@ -29,8 +30,7 @@ contract('Retrieve', setup, api => {
     return text.replaceAll(String(id), 'ID')
   }
 
-  // rule: G1, G2, R2
-  test('returns exactly the record of the list, and nothing around it', async () => {
+  test(rule('returns exactly the record of the list, and nothing around it', 'G1', 'G2', 'R2'), async () => {
     const list = await api.tryList()
     for (const id of [9001, 9100, 9002]) {
       const { status, text, headers } = await api.get(`${LIST}/${id}`)
@@ -50,14 +50,12 @@ contract('Retrieve', setup, api => {
     })
   })
 
-  // rule: G3
-  test('is 404 for the id of a part, as for an unknown id', async () => {
+  test(rule('is 404 for the id of a part, as for an unknown id', 'G3'), async () => {
     const unknown = await notFound(777777)
     for (const id of [9101, 9102]) expect(await notFound(id)).toBe(unknown)
   })
 
-  // rule: S2, G3
-  test('is 404 outside the scope, as for an unknown id', async () => {
+  test(rule('is 404 outside the scope, as for an unknown id', 'S2', 'G3'), async () => {
     const unknown = await notFound(777777)
     for (const id of [9300, 9301, 9302]) expect(await notFound(id)).toBe(unknown)
     expect(await notFound(9001, 'other')).toBe(unknown)
@@ -65,12 +63,11 @@ contract('Retrieve', setup, api => {
     expect((await api.get(`${LIST}/9302`, 'other')).status).toBe(200)
   })
 
-  // rule: G3
   test.each([
     ...['0', '-1', '-9001', '9223372036854775807', '9223372036854775808', '9'.repeat(40), '9'.repeat(8000)],
     ...['abc', '9001abc', '9001.0', '9001.5', '9e3', '0x2329', '9001,9002', '9_001', '9001;', '%C2%B9'],
     ...['９００１', "'", 'null', 'NaN', 'x'.repeat(8000), '9001/', '9001/results', '9001/9001'],
-  ])('is 404 for %j, which is not the id of any record', async id => {
+  ])(rule('is 404 for %j, which is not the id of any record', 'G3'), async id => {
     const { status, body } = await api.get(`${LIST}/${id}`)
     expect([status, body]).toEqual([404, messageOnly()])
   })

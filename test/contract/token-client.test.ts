@@ -12,6 +12,7 @@ import {
   SCOPE,
   TOKEN,
 } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 type Clients = 'main' | 'other'
 const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
@@ -28,44 +29,46 @@ contract('The client', setup, api => {
       await expectToken(api, await by(wrongInQuery, api.credentials()))
     })
 
-    // rule: T5
-    test('gets exactly the same 401 if it is unknown, has a wrong secret or is disabled', async () => {
-      const { sql } = api.service
-      const { clientId, clientSecret } = api.clients.main
-      const disabled = api.clients.other
-      const attempts: Record<string, { client_id: string; client_secret: string }> = {
-        unknown: { client_id: 'nobody', client_secret: clientSecret },
-        unlike: { client_id: clientId, client_secret: `${clientSecret}x` },
-        cut: { client_id: clientId, client_secret: clientSecret.slice(0, -1) },
-        swapped: { client_id: clientSecret, client_secret: clientId },
-        foreign: { client_id: clientId, client_secret: disabled.clientSecret },
-        otherCase: { client_id: clientId, client_secret: swapCase(clientSecret) },
-        otherCaseId: { client_id: swapCase(clientId), client_secret: clientSecret },
-        nul: { client_id: `${clientId}\0`, client_secret: clientSecret },
-        long: { client_id: 'x'.repeat(8000), client_secret: clientSecret },
-        disabled: { client_id: disabled.clientId, client_secret: disabled.clientSecret },
-      }
-      await sql`update integrations set disabled_at = now() where client_id = ${disabled.clientId}`
-      const answers: [string, number, unknown, string | null][] = []
-      try {
-        for (const [name, client] of Object.entries(attempts)) {
-          for (const answer of [
-            await api.tokenByForm({ ...GRANT, ...client }),
-            await api.tokenByJson({ ...GRANT, ...client }),
-            await api.tokenByForm(GRANT, { authorization: basic(client.client_id, client.client_secret) }),
-          ]) {
-            answers.push([name, answer.status, answer.text, answer.headers.get('www-authenticate')])
-          }
+    test(
+      rule('gets exactly the same 401 if it is unknown, has a wrong secret or is disabled', 'T5'),
+      async () => {
+        const { sql } = api.service
+        const { clientId, clientSecret } = api.clients.main
+        const disabled = api.clients.other
+        const attempts: Record<string, { client_id: string; client_secret: string }> = {
+          unknown: { client_id: 'nobody', client_secret: clientSecret },
+          unlike: { client_id: clientId, client_secret: `${clientSecret}x` },
+          cut: { client_id: clientId, client_secret: clientSecret.slice(0, -1) },
+          swapped: { client_id: clientSecret, client_secret: clientId },
+          foreign: { client_id: clientId, client_secret: disabled.clientSecret },
+          otherCase: { client_id: clientId, client_secret: swapCase(clientSecret) },
+          otherCaseId: { client_id: swapCase(clientId), client_secret: clientSecret },
+          nul: { client_id: `${clientId}\0`, client_secret: clientSecret },
+          long: { client_id: 'x'.repeat(8000), client_secret: clientSecret },
+          disabled: { client_id: disabled.clientId, client_secret: disabled.clientSecret },
         }
-      } finally {
-        await sql`update integrations set disabled_at = null where client_id = ${disabled.clientId}`
-      }
-      const model = await api.tokenByForm({ ...GRANT, client_id: 'nobody', client_secret: 'x' })
-      expectOAuthError(model, 401, 'invalid_client')
-      const challenge = model.headers.get('www-authenticate')
-      expect(answers).toEqual(answers.map(([name]) => [name, 401, model.text, challenge]))
-      await expectToken(api, await api.tokenByForm(api.credentials('other')))
-    })
+        await sql`update integrations set disabled_at = now() where client_id = ${disabled.clientId}`
+        const answers: [string, number, unknown, string | null][] = []
+        try {
+          for (const [name, client] of Object.entries(attempts)) {
+            for (const answer of [
+              await api.tokenByForm({ ...GRANT, ...client }),
+              await api.tokenByJson({ ...GRANT, ...client }),
+              await api.tokenByForm(GRANT, { authorization: basic(client.client_id, client.client_secret) }),
+            ]) {
+              answers.push([name, answer.status, answer.text, answer.headers.get('www-authenticate')])
+            }
+          }
+        } finally {
+          await sql`update integrations set disabled_at = null where client_id = ${disabled.clientId}`
+        }
+        const model = await api.tokenByForm({ ...GRANT, client_id: 'nobody', client_secret: 'x' })
+        expectOAuthError(model, 401, 'invalid_client')
+        const challenge = model.headers.get('www-authenticate')
+        expect(answers).toEqual(answers.map(([name]) => [name, 401, model.text, challenge]))
+        await expectToken(api, await api.tokenByForm(api.credentials('other')))
+      },
+    )
 
     test('must have an id and a secret: an empty value counts as missing', async () => {
       const { client_id, client_secret } = api.credentials()

@@ -9,24 +9,22 @@ import {
   SCOPE,
   TOKEN,
 } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const setup = { lines: world(), integrations: { main: SCOPE } } as const
 const FORM = 'application/x-www-form-urlencoded'
 
 contract('The token request', setup, api => {
   describe('with credentials', () => {
-    // rule: T1
-    test('accepts form parameters', async () => {
+    test(rule('accepts form parameters', 'T1'), async () => {
       await expectToken(api, await api.tokenByForm(api.credentials()))
     })
 
-    // rule: T2
-    test('accepts HTTP Basic with grant_type as a form parameter', async () => {
+    test(rule('accepts HTTP Basic with grant_type as a form parameter', 'T2'), async () => {
       await expectToken(api, await api.tokenByForm(GRANT, api.basic()))
     })
 
-    // rule: T3
-    test('accepts a JSON body with the three fields', async () => {
+    test(rule('accepts a JSON body with the three fields', 'T3'), async () => {
       await expectToken(api, await api.tokenByJson(api.credentials()))
     })
 
@@ -52,8 +50,7 @@ contract('The token request', setup, api => {
       },
     )
 
-    // rule: T6
-    test('ignores unknown parameters and scope, and does not echo the scope', async () => {
+    test(rule('ignores unknown parameters and scope, and does not echo the scope', 'T6'), async () => {
       const params = { ...api.credentials(), audience: 'x', __proto__x: 'y', scope: 'everything openid' }
       for (const answer of [
         await api.tokenByForm(params),
@@ -81,17 +78,18 @@ contract('The token request', setup, api => {
       ]
     }
 
-    // rule: T4
     test.each([
       ...['', ' ', 'password', 'authorization_code', 'refresh_token', 'CLIENT_CREDENTIALS'],
       ...['Client_Credentials', 'client_credentials ', ' client_credentials', 'client_credentials,password'],
-    ])('any value other than client_credentials is unsupported_grant_type: %j', async grant_type => {
-      for (const answer of await everyWay({ grant_type }))
-        expectOAuthError(answer, 400, 'unsupported_grant_type')
-    })
+    ])(
+      rule('any value other than client_credentials is unsupported_grant_type: %j', 'T4'),
+      async grant_type => {
+        for (const answer of await everyWay({ grant_type }))
+          expectOAuthError(answer, 400, 'unsupported_grant_type')
+      },
+    )
 
-    // rule: T4
-    test('a missing grant_type is unsupported_grant_type', async () => {
+    test(rule('a missing grant_type is unsupported_grant_type', 'T4'), async () => {
       for (const answer of await everyWay({})) expectOAuthError(answer, 400, 'unsupported_grant_type')
     })
 

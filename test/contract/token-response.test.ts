@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
 import { type Answer, basic, contract, GRANT, NOTHING, oauthError, SCOPE, TOKEN } from './support/contract.ts'
+import { rule } from './support/rule.ts'
 
 const setup = { lines: world(), integrations: { main: SCOPE, empty: NOTHING } }
 
@@ -16,8 +17,7 @@ contract('The token response', setup, api => {
     ['a large body', () => api.tokenByForm('x'.repeat(17_000)), 413, 'invalid_request'],
   ]
 
-  // rule: T7
-  test('has exactly access_token, token_type, expires_in and created_at', async () => {
+  test(rule('has exactly access_token, token_type, expires_in and created_at', 'T7'), async () => {
     const before = Math.floor(Date.now() / 1000)
     const { status, body } = await api.tokenByForm(api.credentials())
     const after = Math.floor(Date.now() / 1000)
@@ -45,20 +45,21 @@ contract('The token response', setup, api => {
     }
   })
 
-  // rule: T8
-  test('has a token of at least 256 random bits, of which the database stores only the digest', async () => {
-    const token = await api.newToken()
-    // 43 characters out of 62 have 256 bits.
-    expect(token.length).toBeGreaterThanOrEqual(43)
-    const rows = await api.service.sql<{ lifetime: number; row: string }[]>`
+  test(
+    rule('has a token of at least 256 random bits, of which the database stores only the digest', 'T8'),
+    async () => {
+      const token = await api.newToken()
+      // 43 characters out of 62 have 256 bits.
+      expect(token.length).toBeGreaterThanOrEqual(43)
+      const rows = await api.service.sql<{ lifetime: number; row: string }[]>`
       select extract(epoch from expires_at - created_at)::float8 as lifetime, access_tokens::text as row
       from access_tokens where digest = sha256(convert_to(${token}, 'UTF8'))`
-    expect(rows.map(row => row.lifetime)).toEqual([7200])
-    expect(rows[0]?.row).not.toContain(token)
-  })
+      expect(rows.map(row => row.lifetime)).toEqual([7200])
+      expect(rows[0]?.row).not.toContain(token)
+    },
+  )
 
-  // rule: T8
-  test('has a new token each time, and earlier tokens stay valid', async () => {
+  test(rule('has a new token each time, and earlier tokens stay valid', 'T8'), async () => {
     const tokens = [await api.newToken(), await api.newToken(), await api.newToken()]
     expect(new Set(tokens).size).toBe(3)
     for (const bearer of [...tokens, api.clients.main.token]) {

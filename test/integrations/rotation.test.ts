@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type Credentials, rotateSecret } from '../../src/integrations/credentials.ts'
 import { setDisabled } from '../../src/integrations/lifecycle.ts'
 import { reportIntegration } from '../../src/integrations/report.ts'
+import { rule } from '../contract/support/rule.ts'
 import { newToken, provision, requestToken, useTwoServices } from '../support/operator.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { expectAlive as expectAliveAt, expectUnknown } from './standing.ts'
@@ -38,17 +39,19 @@ describe.each(BACKENDS_OF_TIER)('a rotation on %s', backend => {
   const expectEnded = (credentials: Credentials, tokens: string[]) =>
     expectUnknown(services.baseUrls, credentials, tokens)
 
-  // rule: T9
-  test('without grace ends the old secret and all its tokens immediately, on every service', async () => {
-    const old = await provision(services.sql)
-    const tokens = await Promise.all(services.baseUrls.map(baseUrl => newToken(baseUrl, old)))
-    await expectAlive(old, tokens)
-    const renewed = await rotated(old)
-    expect(renewed.oldSecretEndsAt).toBeNull()
-    await expectEnded(old, tokens)
-    await expectAlive(renewed, [await newToken(services.baseUrls[1], renewed)])
-    expect(await secretsOf(old)).toHaveLength(1)
-  })
+  test(
+    rule('without grace ends the old secret and all its tokens immediately, on every service', 'T9'),
+    async () => {
+      const old = await provision(services.sql)
+      const tokens = await Promise.all(services.baseUrls.map(baseUrl => newToken(baseUrl, old)))
+      await expectAlive(old, tokens)
+      const renewed = await rotated(old)
+      expect(renewed.oldSecretEndsAt).toBeNull()
+      await expectEnded(old, tokens)
+      await expectAlive(renewed, [await newToken(services.baseUrls[1], renewed)])
+      expect(await secretsOf(old)).toHaveLength(1)
+    },
+  )
 
   test('keeps the client id, and makes a unique secret of 43 letters and digits that the database cannot reveal', async () => {
     const old = await provision(services.sql)
