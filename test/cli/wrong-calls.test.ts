@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
+import { runInProcess } from '../support/in-process.ts'
 
 afterAll(cleanUp)
 
@@ -142,13 +143,13 @@ describe('a wrong call', () => {
   test.each([...CALLS, ...pulls])(
     'exits with 2 and one line that names the error: %p',
     async (args, line) => {
-      const message = errorLine(await axport(args), 2)
+      const message = errorLine(await runInProcess(args), 2)
       if (typeof line === 'string') expect(message).toBe(line)
       else expect(message).toMatch(line)
     },
   )
 
-  test('is reported before any setting is read', async () => {
+  test('is reported by the executable, before any setting is read', async () => {
     const env = { DATABASE_URL: 'nonsense', PORT: 'nonsense', LOG_LEVEL: 'nonsense' }
     for (const args of [['import'], ['serve', 'x'], ['integration', 'create', ' ']])
       errorLine(await axport(args, { env }), 2)
