@@ -17,20 +17,11 @@ function analyze(...args: string[]): { code: number; output: string } {
 }
 
 describe('the pages for operators', () => {
-  test('are all in their index, and have no broken links', () => {
+  test('are all in their index', () => {
     const pages = readdirSync(operate).filter(name => name.endsWith('.md'))
     expect(pages.length).toBeGreaterThan(10)
     for (const page of pages.filter(name => name !== 'README.md'))
       expect(read('README.md')).toContain(`| [${page}](${page}) |`)
-    const documents = [
-      ...pages.map(name => join(operate, name)),
-      ...readdirSync(join(root, 'docs'))
-        .filter(name => name.endsWith('.md'))
-        .map(name => join(root, 'docs', name)),
-    ]
-    for (const document of documents)
-      for (const [, link = ''] of readFileSync(document, 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g))
-        expect([document, link, existsSync(join(dirname(document), link))]).toEqual([document, link, true])
   })
 
   test('have a section about each alert of the file, in the same order, and about no other alert', () => {
