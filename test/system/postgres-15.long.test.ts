@@ -1,54 +1,13 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
-import { countTests } from '../../scripts/junit.ts'
-import { emptyFolder } from '../support/executable.ts'
+import { setDefaultTimeout, test } from 'bun:test'
 import { requires } from '../support/requires.ts'
 import { POSTGRES_15, usePostgres15 } from './support/debian-postgres.ts'
-import { on } from './support/operations.ts'
+import { expectTestsToPass } from './support/on-version.ts'
 
 setDefaultTimeout(600_000)
-
-/** The tests of the fast tier whose SQL depends most on the server's version. */
-const FILES = [
-  'contract/any-list',
-  'contract/list-search',
-  'assessments/paging/changes',
-  'assessments/paging/page-statement',
-  'import/import',
-  'import/check-plans',
-  'import/plans',
-  'import/plans.long',
-  'db/read-model',
-  'db/schema',
-  'postgres/grant',
-  'postgres/settings.long',
-].map(name => `test/${name}.test.ts`)
 
 requires(POSTGRES_15).describe('on Postgres 15', () => {
   const server = usePostgres15()
 
-  test('the tests of the contract, of paging, of imports and of the schema hold', async () => {
-    const [row] = await on(server.cluster.url(), sql => sql`show server_version`)
-    expect(row?.server_version).toStartWith('15')
-
-    const report = join(emptyFolder(), 'junit.xml')
-    const options = [
-      ...['--parallel=2', '--no-isolate', '--timeout=120000'],
-      '--only-failures',
-      '--reporter=junit',
-      `--reporter-outfile=${report}`,
-    ]
-    // Tests of the embedded database do not use this server, so they are left out.
-    const names = '--test-name-pattern=^(?!.*embedded)'
-    const run = Bun.spawn([process.execPath, 'test', ...options, names, ...FILES.map(file => `./${file}`)], {
-      cwd: join(import.meta.dir, '..', '..'),
-      // An empty TEST_SEED is the constant seed of the fast tier. Random seeds need the larger bounds of CHECK=all.
-      env: { ...process.env, CHECK: 'fast', TEST_SEED: '', TEST_DATABASE_URL: server.cluster.url() },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    })
-    const code = await run.exited
-    const { passed, failed } = countTests(await Bun.file(report).text(), FILES, code === 0)
-    expect({ code, failed }).toEqual({ code: 0, failed: 0 })
-    expect(passed).toBeGreaterThan(200)
-  })
+  test('the tests of the contract, of paging, of imports and of the schema hold', () =>
+    expectTestsToPass(server.cluster.url(), 15))
 })
