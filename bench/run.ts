@@ -6,6 +6,7 @@ import { again } from './measures/again.ts'
 import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
 import { disclosures } from './measures/disclosures.ts'
+import { earlier } from './measures/earlier.ts'
 import { embedded } from './measures/embedded.ts'
 import { execution } from './measures/execution.ts'
 import { fullExport } from './measures/export.ts'
@@ -54,6 +55,7 @@ const MEASURES = [
   importing,
   rest,
   disclosures,
+  earlier,
   standbys,
 ] satisfies Measure[]
 
