@@ -14,6 +14,9 @@ export const NEWEST = { position: sql`newest.position`, tag: sql`newest.tag` }
 export const joinNewest = sql`
 left join (select position, tag from ${changes} order by position desc limit 1) as newest on true`
 
+/** The position of that row alone; null if the log is empty. */
+export const newestPosition = sql`(select position from ${changes} order by position desc limit 1)`
+
 /** The mark in the columns of NEWEST; undefined if the log is empty. */
 export function markOf({ position, tag }: Record<keyof typeof NEWEST, Buffer | null>): Mark | undefined {
   return position && tag ? { position: Number(text(position)), tag: tag.toString() } : undefined

@@ -22,6 +22,8 @@ export interface Page {
   documents: Uint8Array
   /** How many documents. */
   size: number
+  /** The newest position in the log of changes; 0 if the log is empty. */
+  position: number
   /** Their ids, if disclosures are recorded. */
   shown: Shown
 }
@@ -152,5 +154,5 @@ function pageOf(
     if (extent.read > extent.shown && entry !== 'end') selection.noteEnd()
     if (last) selection.noteCursor(query, { offset: query.offset + size, ...last, mark })
   }
-  return { access, count, documents, size, shown }
+  return { access, count, documents, size, position: mark?.position ?? 0, shown }
 }

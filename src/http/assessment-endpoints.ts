@@ -49,7 +49,7 @@ export function assessmentEndpoints(
   const list = (request: Request, { token }: Given) =>
     answerBy(request, token, (...read) => listAssessments(...read, queryString(request)))
   const retrieve = (request: Request, { id, token }: Given) =>
-    answerBy(request, token, (...read) => retrieveAssessment(...read, id))
+    answerBy(request, token, (...read) => retrieveAssessment(...read, id, standbys !== undefined))
   return [
     { path: LIST, method: 'GET', style: apiError, answer: list },
     { path: RETRIEVE, method: 'GET', style: apiError, answer: retrieve },

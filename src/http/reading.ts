@@ -6,16 +6,18 @@ import { mayRepeat, type Requester } from '../postgres/pool/bounds.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Standbys } from '../postgres/standby/standbys.ts'
 import type { Leases } from '../postgres/statement.ts'
+import { SeenPositions } from './seen-positions.ts'
 
 /** Answers a request from one server, with the page memory of that server. */
 export type Read = (db: Leases, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
 
 /**
  * Answers each request from one server: a standby where there are any, or the primary. Each server has a page memory of
- * its own, because standbys differ in what they have replayed.
+ * its own, because standbys differ in what they have replayed. No token gets older data than it has seen.
  */
 export class Reading {
   readonly #memories = new Map<ServingDatabase, PageMemory>()
+  readonly #seen = new SeenPositions()
 
   constructor(
     private readonly primary: ServingDatabase,
@@ -36,26 +38,39 @@ export class Reading {
     read: Read,
   ): Promise<Answer> {
     const { primary, standbys } = this
-    const inTurn = standbys?.candidates(tokenDigest) ?? []
+    if (!standbys) return await this.#readOn(primary, requester, tokenDigest, read)
+    const seen = this.#seen.of(tokenDigest)
+    const inTurn = standbys.candidates(tokenDigest)
     for (const standby of inTurn) {
-      const isLast = standby === inTurn.at(-1) && standbys?.isPrimaryAway === true
+      const isLast = standby === inTurn.at(-1) && standbys.isPrimaryAway
       try {
         // Where another server can be asked, it is asked instead of a repetition.
         const here = { ...requester, attempts: isLast ? 2 : 1 } as const
         const answer = await this.#readOn(standby.database, here, tokenDigest, read)
-        standby.reads++
-        return answer
+        if (!isBefore(answer, seen)) {
+          standby.reads++
+          return this.#noted(tokenDigest, answer, seen)
+        }
+        standbys.moved.olderData++
       } catch (error) {
         // The token may have been issued a moment ago, or ended on the standby alone: the primary knows.
         const isUnknown = error instanceof HttpError && error.httpStatus === 401
         const isMoved = isTrouble(error) && mayRepeat(requester.deadline, performance.now())
         if (!isUnknown && !isMoved) throw error
-        if (standbys) standbys.moved[isUnknown ? 'unknownToken' : 'trouble']++
-        if (isUnknown) break
+        standbys.moved[isUnknown ? 'unknownToken' : 'trouble']++
+        if (isMoved) continue
       }
+      // The primary has everything. While it is away, the next standby may have replayed more.
+      if (!standbys.isPrimaryAway) break
     }
     const answer = await this.#readOn(primary, requester, tokenDigest, read)
-    if (standbys) standbys.primaryReads++
+    standbys.primaryReads++
+    return this.#noted(tokenDigest, answer, seen)
+  }
+
+  /** @param seen the position that the token had seen when the request came */
+  #noted(tokenDigest: Uint8Array, answer: Answer, seen: number | undefined): Answer {
+    if (answer.position !== undefined) this.#seen.note(tokenDigest, answer.position, seen)
     return answer
   }
 
@@ -90,6 +105,9 @@ export class Reading {
     return memory
   }
 }
+
+/** Whether an answer was read from older data than the token has seen. */
+const isBefore = ({ position }: Answer, seen = 0) => position !== undefined && position < seen
 
 /**
  * Whether another server may succeed: the connection was lost, replay cancelled the statement (40001), or a table has not

@@ -54,6 +54,7 @@ export function addServerMetrics(standbys: Standbys, registry: Registry): void {
   ])
   counter('reads_moved_total', 'Requests that a standby could not answer, by the reason.', 'reason', () => [
     ['unknown_token', standbys.moved.unknownToken],
+    ['older_data', standbys.moved.olderData],
     ['trouble', standbys.moved.trouble],
   ])
 }

@@ -44,8 +44,8 @@ export class Standbys {
   readonly all: Standby[]
   /** Pages and records that the primary has answered. */
   primaryReads = 0
-  /** Requests that moved on to another server: the standby did not know their token, or failed. */
-  readonly moved = { unknownToken: 0, trouble: 0 }
+  /** Requests that moved on to another server: the standby did not know their token, had older data, or failed. */
+  readonly moved = { unknownToken: 0, olderData: 0, trouble: 0 }
   readonly #primary: Primary = { identity: undefined, positions: new Positions() }
   readonly #probe: StatusProbe
   /** Why the primary does not answer. */
