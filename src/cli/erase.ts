@@ -1,12 +1,14 @@
 import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
-import { describeAhead, readRecordState } from '../disclosures/record.ts'
+import { setting } from '../config.ts'
+import { describeAhead, readRecordState, recordedUntil } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import { type Erasure, erasePerson, hasWaitingRows, removeTombstone } from '../erasure/erase.ts'
 import { erasedAt } from '../erasure/tombstones.ts'
 import { Failure, IncompleteFailure, UncertainFailure } from '../errors.ts'
 import { exactNumber } from '../integrations/exact-ids.ts'
 import type { Database } from '../postgres/database.ts'
+import { requestMs } from '../postgres/pool/bounds.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
 import { findPerson } from '../tables/people.ts'
 import { newCommand, readId } from './arguments.ts'
@@ -23,9 +25,10 @@ export const eraseCommand = () =>
     'Remove a person for good, and keep the person out.',
     `Assessments of which the person is the educator are removed. In those that the person proctored, the
 name becomes "Erased person". The id stays as a tombstone, so that imports, feeds and restores
-leave the person out; axport erasures lists the tombstones. The command names the integrations that
-were sent the person's records, if disclosures were recorded. Run it as the owner of the tables; see
-docs/operate/privacy.md.
+leave the person out; axport erasures lists the tombstones. If disclosures were recorded, it names
+the integrations that were sent the person's records, and says until when pages that were read
+before may still be recorded: a request has DATABASE_WAIT, STATEMENT_TIMEOUT and a second. Run it
+with the settings of the service, as the owner of the tables; see docs/operate/privacy.md.
 
 Example: axport erase 501 --dry-run`,
   )
@@ -56,6 +59,8 @@ interface Options {
 /** The integrations that were sent records of a person; null if that is not known. */
 interface Recipients {
   integrations: Shown[] | null
+  /** Until when pages that were read before the erasure may be recorded; null if none may be, or if that is not known. */
+  until: string | null
   notes: string[]
 }
 
@@ -65,6 +70,11 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
   const isAsked = !dryRun && !yes
   if (isAsked) requireTerminal(`axport erase ${userId}`)
   const servers = configuredStandbys()
+  // Read before anything is changed: it may be wrong.
+  const requestTime = requestMs({
+    waitMs: setting('DATABASE_WAIT'),
+    statementMs: setting('STATEMENT_TIMEOUT'),
+  })
   const change = oneChange(
     `user ${userId} was erased`,
     'nobody was erased',
@@ -79,22 +89,24 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
     const late = isOver
       ? undefined
       : await waitForStandbys(sql, servers, wait, change).then(() => undefined, keptOf)
-    const { integrations, notes } = await recipientsOf(sql, userId).catch(() => ({
+    const isSettled = !isOver && late === undefined
+    const recipients = await recipientsOf(sql, userId, isSettled ? requestTime : undefined).catch(() => ({
       integrations: null,
+      until: null,
       notes: [`disclosures could not be read: run axport disclosures --user ${userId} again`],
     }))
+    const { notes } = recipients
     if (uncertain)
       notes.push(`deleted rows stay in the files of the tables until axport erase ${userId} is run again`)
     if (late)
       notes.push(
-        `standbys may show the person until they have the erasure: run axport disclosures --user ${userId} then`,
+        `standbys may show the person until they have the erasure, and pages that were read before may be recorded for ${Math.ceil(requestTime / 1000)} s more: run axport disclosures --user ${userId} then`,
       )
     // The record has educators by their ids, and no proctors.
     if (erasure.proctored > 0)
       notes.push(
         'the person was named as a proctor in assessments of others: axport disclosures --assessment ID shows who was sent one',
       )
-    const recipients = { integrations, notes }
     if (json)
       await printJson({ ...jsonOf(userId, dryRun, erasure, recipients), ...uncertainFields(uncertain) })
     else await print(textOf(userId, dryRun, erasure, recipients, uncertain))
@@ -172,12 +184,15 @@ async function readmit(userId: string, { json, wait }: Options): Promise<void> {
 
 const onWait = () => void process.stderr.write('waiting for an import to finish …\n')
 
-async function recipientsOf(sql: Sql, userId: string): Promise<Recipients> {
+/** @param requestTime milliseconds, if no server shows the person any more */
+async function recipientsOf(sql: Sql, userId: string, requestTime: number | undefined): Promise<Recipients> {
   const { disclosing, begins, ahead } = await readRecordState(sql)
   if (begins === null && !disclosing?.isOn) {
     const note = 'disclosures are not recorded: axport migrate --disclosures on starts that'
-    return { integrations: null, notes: [note] }
+    return { integrations: null, until: null, notes: [note] }
   }
+  const isOpen = disclosing?.isOn === true && requestTime !== undefined
+  const until = isOpen ? await recordedUntil(sql, requestTime) : null
   const status = new StatusLine()
   const integrations = await integrationsShown(sql, { userId }, ({ answers }) =>
     status.show(() => `looked through ${answers} recorded answers`),
@@ -186,7 +201,11 @@ async function recipientsOf(sql: Sql, userId: string): Promise<Recipients> {
   if (ahead !== null) notes.push(describeAhead(ahead))
   if (!disclosing?.isOn)
     notes.push('disclosures are not recorded now: answers sent while the record was off are not known')
-  return { integrations, notes }
+  if (until !== null)
+    notes.push(
+      `pages that were read before the erasure may be recorded until ${until}: run axport disclosures --user ${userId} then`,
+    )
+  return { integrations, until, notes }
 }
 
 function textOf(
@@ -230,7 +249,7 @@ function jsonOf(
   userId: string,
   isDryRun: boolean,
   erasure: Erasure,
-  { integrations, notes }: Recipients,
+  { integrations, until, notes }: Recipients,
 ): object {
   const { erasedBefore, assessments, parts, proctored, user } = erasure
   return {
@@ -243,6 +262,7 @@ function jsonOf(
     proctored,
     user: user.replaceAll(' ', '_'),
     shown_to: integrations,
+    recorded_until: until,
     notes,
   }
 }

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { onlyRow } from '../postgres/statement.ts'
+import { iso, onlyRow } from '../postgres/statement.ts'
 import { type Disclosing, readDisclosing } from '../tables/disclosing.ts'
 
 /** The extent of the record: answers from before its begin, or while it was off, are not in it. */
@@ -24,6 +24,17 @@ export async function readRecordState(db: Sql): Promise<RecordState> {
       from disclosures`,
   )
   return { disclosing: await readDisclosing(db), begins, ahead }
+}
+
+/**
+ * Until when answers that have been read by now may still be recorded, by the clock of the database: ISO 8601 in UTC. An
+ * answer is sent only if it is recorded by the deadline of its request.
+ * @param requestMs the time of a request, from its arrival to its deadline
+ */
+export async function recordedUntil(db: Sql, requestMs: number): Promise<string> {
+  // Rounded up to the next second.
+  const until = db`(clock_timestamp() + make_interval(secs => ${requestMs / 1000 + 1}))`
+  return onlyRow(await db<{ until: string }[]>`select ${iso(db, until)} as until`).until
 }
 
 /** For people: that answers of the record are later than now, by readRecordState(). */

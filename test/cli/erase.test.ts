@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import pino from 'pino'
 import { setDisclosing } from '../../src/tables/disclosing.ts'
 import { axport, cleanUp, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
-import { ndjsonOf } from '../support/fixtures.ts'
+import { assessment, educator, ndjsonOf } from '../support/fixtures.ts'
 import { getList, newToken, openWorld, provision, refusal, succeed, WORLD } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
-import { listen, type TestDatabase } from '../support/service.ts'
+import { listen, load as loadLines, type TestDatabase } from '../support/service.ts'
 import { onTerminal } from '../support/terminal.ts'
+import { until } from '../support/until.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -49,6 +50,9 @@ describe('axport erase', () => {
         'proctored    0 assessments of others, without the name\n' +
         `shown to     ${name} (${clientId}), no purpose: 3 times, first 20`,
     )
+    expect(await run('erase', '501', '--yes')).toMatch(
+      /^ +pages that were read before the erasure may be recorded until 20\S+Z: run axport disclosures --user 501 then$/m,
+    )
     expect(await load()).toStartWith('loaded 7 lines, 1 erased person left out\n')
     const { erased_left_out, lines, assessments } = JSON.parse(await load('--json'))
     expect({ erased_left_out, lines, assessments }).toMatchObject({
@@ -68,6 +72,7 @@ describe('axport erase', () => {
       assessments: 0,
       user: 'not_there',
       shown_to: [{ times: 3, purpose: null }],
+      recorded_until: null,
       notes: [
         expect.stringMatching(/^the record begins with 20/),
         expect.stringMatching(/^disclosures are not recorded now: /),
@@ -128,5 +133,37 @@ describe('axport erase', () => {
       { user_id: 501, erased_at: expect.stringMatching(/^20.*Z$/), assessments: 3 },
     ])
     expect(await run('erasures')).toMatch(/^user id +erased at +role +assessments\n9007199254740993 .*\n501 /)
+  })
+
+  test('says until when a page that was read before may be recorded: its request may wait until its deadline', async () => {
+    const { sql } = database
+    await setDisclosing(sql, { isOn: true })
+    await loadLines(sql, [educator(502), assessment(9050, { organization_id: 11, user_id: 502 })])
+    const { url, stop } = listen(database, pino({ level: 'silent' }))
+    const token = await newToken(url, await provision(sql, ['11'], ['1']))
+    const lock = await sql.reserve()
+    await lock`begin`
+    await lock`lock table disclosures in share mode`
+    const page = getList(url, token)
+    await until('the page waits to be recorded', async () => {
+      const waiting = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%record_disclosure%'`
+      return waiting.count > 0
+    })
+    const env = { DATABASE_URL: database.url, DATABASE_WAIT: '7', STATEMENT_TIMEOUT: '20' }
+    const { stdout } = await axport(['erase', '502', '--yes', '--json'], { env })
+    const now = Date.now()
+    await lock`commit`
+    lock.release()
+    expect((await page).status).toBe(200)
+    await stop()
+    const { shown_to, recorded_until } = JSON.parse(stdout)
+    expect(shown_to).toEqual([])
+    expect(JSON.parse(await run('disclosures', '--user', '502', '--json'))).toMatchObject([{ times: 1 }])
+    // DATABASE_WAIT, STATEMENT_TIMEOUT and a second after the erasure.
+    const left = (Date.parse(recorded_until) - now) / 1000
+    expect(left).toBeGreaterThan(20)
+    expect(left).toBeLessThan(30)
   })
 })

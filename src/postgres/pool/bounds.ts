@@ -16,7 +16,8 @@ export interface PoolBounds {
 export const GRACE_MS = 1000
 
 /** How long a request may take in the database: waiting for connections, its statements, and a repetition together. */
-export const requestMs = ({ waitMs, statementMs }: PoolBounds): number => waitMs + statementMs + GRACE_MS
+export const requestMs = ({ waitMs, statementMs }: Pick<PoolBounds, 'waitMs' | 'statementMs'>): number =>
+  waitMs + statementMs + GRACE_MS
 
 /** What has to be left of a request's time for its lease to be repeated, on the same server or on another. */
 const REPETITION_MS = 500
