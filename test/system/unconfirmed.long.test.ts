@@ -96,6 +96,19 @@ test('a page whose recording no standby has confirmed is a 503, also if the back
   await service.end()
 })
 
+test('a token whose wait for a standby is cancelled is issued late, and is valid', async () => {
+  const service = await serve(3)
+  await standby.shutDown()
+  const sentAt = performance.now()
+  const token = await newToken(service.url, credentials)
+  // STATEMENT_TIMEOUT.
+  expect(performance.now() - sentAt).toBeGreaterThan(1500)
+  // A page without records is not recorded.
+  expect((await tryList(service.url, token, 'offset=10')).status).toBe(200)
+  await standbyReturns()
+  await service.end()
+})
+
 test('doctor names the setting', async () => {
   await standby.shutDown()
   await until('the primary knows', async () => (await ask('select from pg_stat_replication')).count === 0)
