@@ -48,7 +48,12 @@ export async function refresh(
     onRows(rows, repairedIn(refreshed))
   }
   if (repairedIn(refreshed) > 0)
-    await vacuum(db, ['export_records', 'export_people', 'export_counts'], 'all was refreshed', refreshed)
+    await vacuum(
+      db,
+      ['export_records', 'export_people', 'export_counts', 'export_changes'],
+      'all was refreshed',
+      refreshed,
+    )
   return refreshed
 }
 

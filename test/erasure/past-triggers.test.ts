@@ -84,6 +84,8 @@ describe.each(BACKENDS_OF_TIER)(
         people: { left_over: 1 },
       })
       expect(await exported()).toMatchObject({ ids: [40, 50, 60], mentions: [] })
+      const log = await database.sql`select from export_changes where user_id = ${GONE}`
+      expect(log).toHaveLength(0)
     })
 
     test('is found by doctor until axport erase has removed the rows', async () => {
