@@ -2,6 +2,7 @@ import pino, { type Logger } from 'pino'
 import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
+import { lastHour } from '../http/admin/minutes.ts'
 import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
 import { type AdminView, startAdminServer } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
@@ -102,7 +103,7 @@ export class ServingProcess implements AdminView {
   }
 
   async numbers() {
-    return (await this.service?.numbers()) ?? { metrics: [] }
+    return (await this.service?.numbers()) ?? { metrics: [], minutes: lastHour([]) }
   }
 }
 

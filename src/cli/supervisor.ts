@@ -155,6 +155,7 @@ export class Supervisor implements AdminView {
     )
     const all = [this.replacedMetrics, ...this.workers.map(({ numbers }) => numbers.metrics)]
     const registry: Registry = AggregatorRegistry.aggregate(all)
+    addRead(registry, 'axport_workers', 'Workers that serve keeps running.', () => this.workers.length)
     addRead(registry, 'axport_workers_listening', 'Workers that share the port.', () => listening.length)
     addRead(registry, 'axport_workers_replaced_total', 'Workers that were replaced.', () => this.replacements)
     return registry

@@ -3,7 +3,8 @@ import { FeedView } from '../../src/http/admin/feed-view.ts'
 import { lastHour, Minutes } from '../../src/http/admin/minutes.ts'
 import { statusPage } from '../../src/http/admin/page.ts'
 import { startCluster } from '../support/cluster.ts'
-import { axport, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
 import { bearer, LIST, send } from '../support/http.ts'
 import { type Served, useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +14,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 const world = useServedWorld({ ADMIN_PORT: '0' })
 
 /** The text of the page, without its style. */
-async function page({ admin }: Served): Promise<string> {
+async function page({ admin }: Pick<Served, 'admin'>): Promise<string> {
   const answer = await fetch(`${admin}/`)
   expect(answer.status).toBe(200)
   return textOf(await answer.text())
@@ -38,12 +39,14 @@ describe('the page of the operator’s port', () => {
         /^ Ready · axport Ready axport, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC Health service ok /,
         / database ok schema ok writable ok locks ok /,
         / 1 answered 1 refused \(4xx\) 0 failed \(5xx\) /,
-        / last import \d+ s ago version of the data [\d,]+ disclosures off last backup never last rehearsal never oldest secret \d+ s ago /,
-        / version \S+, \S+ schema \d{4}_\w+ /,
-        / connections \d+ in use, \d+ idle; statements that wait for one: \d+ memory \d+ MB /,
+        / Data schema \d{4}_\w+ last import \d+ s ago version of the data [\d,]+ disclosures off last backup never last rehearsal never oldest secret \d+ s ago /,
+        / version \S+, \S+ (workers|requests) /,
+        / connections \d+ of \d+ in use, \d+ idle; statements that wait for one: \d+ memory \d+ MB /,
       ])
         expect(text).toMatch(part)
-      if (args.length > 0) expect(text).toContain(' workers 2 ')
+      // Without standbys each process has one pool.
+      expect(text).toContain(` of ${10 * Math.max(1, args.length)} in use`)
+      if (args.length > 0) expect(text).toContain(' workers 2 of 2 listen ')
       const html = await (await fetch(`${running.admin}/`)).text()
       const { clientId, clientSecret } = world.credentials
       for (const secret of [clientId, clientSecret, world.token]) expect(html).not.toContain(secret)
@@ -78,9 +81,45 @@ describe('the page of the operator’s port', () => {
     await until('the request is counted', async () => (await page(running)).includes(' 1 failed (5xx) '))
     const text = await page(running)
     expect(text).toMatch(/ database wrong : \w[^<>]* schema skipped /)
-    expect(text).toContain(' last import not known ')
+    expect(text).toContain(' Feeds not known Data schema not known last import not known ')
     await running.end()
     await cluster.stop()
+  })
+
+  test('says how many of the workers listen while one is replaced', async () => {
+    // The replacement waits for a database that is not there.
+    const cluster = await startCluster()
+    const url = cluster.url()
+    expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
+    const running = await world.serve(['--workers', '2'], { DATABASE_URL: url })
+    await cluster.crash()
+    const [, pid] = /"worker":1,"pid":(\d+)/.exec(running.stdout()) ?? []
+    process.kill(Number(pid), 'SIGKILL')
+    await until('one listens', async () => (await page(running)).includes(' workers 1 of 2 listen '))
+    await running.end()
+    await cluster.stop()
+  })
+
+  test('is there while serve waits for its database, and says what is not known yet', async () => {
+    const env = { PORT: '0', ADMIN_PORT: String(await freePort()), DATABASE_URL: 'postgres://127.0.0.1:1/x' }
+    const running = await start(['serve'], { env })
+    await running.shows(/waiting for the database/)
+    const text = await page({ admin: `http://127.0.0.1:${env.ADMIN_PORT}` })
+    expect(text).toMatch(/ Not ready .* service wrong : it is starting database wrong : /)
+    expect(text).toContain(' 0 failed (5xx) Feeds not known Data schema not known ')
+    running.signal('SIGTERM')
+    expect((await running.finished).code).toBe(0)
+  })
+
+  test('shows the newest migration of the database, not that of the executable', async () => {
+    const { sql } = world
+    const running = await world.serve()
+    await sql`insert into schema_migrations (name, sha256) values ('9999_future', 'x')`
+    expect(await page(running)).toContain(' schema 9999_future ')
+    await sql`delete from schema_migrations where name = '9999_future'`
+    const [last] = await sql<{ name: string }[]>`select max(name) as name from schema_migrations`
+    expect(await page(running)).toContain(` schema ${last?.name} `)
+    await running.end()
   })
 
   test('shows the state of feeds and of the record of disclosures', async () => {

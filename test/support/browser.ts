@@ -53,3 +53,27 @@ export async function visiting(
     await context.close()
   }
 }
+
+/**
+ * The lowest contrast (WCAG 2) of the elements that a selector names: of their text, or of the fill of a shape, against
+ * the background.
+ */
+export const lowestContrast = (page: Page, selector: string): Promise<number> =>
+  page.evaluate(`(() => {
+    const channels = color => color.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
+      .map(v => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    const luminance = color => channels(color).reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0)
+    const ground = element => {
+      const own = getComputedStyle(element).backgroundColor
+      return own === 'rgba(0, 0, 0, 0)' ? ground(element.parentElement) : own
+    }
+    const of = element => {
+      const style = getComputedStyle(element)
+      const color = element.tagName === 'rect' ? style.fill : style.color
+      const [a, b] = [color, ground(element)].map(luminance).sort((a, b) => b - a)
+      return (a + 0.05) / (b + 0.05)
+    }
+    const found = [...document.querySelectorAll(${JSON.stringify(selector)})]
+    if (found.length === 0) throw new Error('nothing matches')
+    return Math.min(...found.map(of))
+  })()`)

@@ -6,13 +6,19 @@ import { shared, within } from '../../within.ts'
 import { addRead } from './read-metric.ts'
 import { unlessBusy } from './readiness.ts'
 
+/** Its presence shows that the database was read for these metrics. */
+export const SCHEMA_INFO = 'axport_schema_info'
+
 /** Numbers that take longer are absent from the metrics. */
 const DATA_TIMEOUT_MS = 1000
 
-type Data = Record<'version' | 'imported' | 'backup' | 'rehearsal' | 'secret' | 'disclosing', string | null>
+type Data = Record<
+  'version' | 'imported' | 'backup' | 'rehearsal' | 'secret' | 'disclosing' | 'schema',
+  string | null
+>
 type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'waiting', string | null>
 
-const DATA: Record<keyof Data, [name: string, help: string]> = {
+const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> = {
   version: ['export_version', 'Version of the data, which every write advances. Absent without a database.'],
   imported: [
     'last_import_timestamp_seconds',
@@ -43,7 +49,7 @@ const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> =
   waiting: ['rejected_rows', 'Rows that rounds have left out by --rejects, and that wait.'],
 }
 
-/** Adds what the database knows of the data, of jobs, secrets and feeds, whether their processes run or not. */
+/** Adds what the database knows of its schema, of the data, of jobs, secrets and feeds, whether their processes run or not. */
 export function addDataMetrics(pool: ServingDatabase, registry: Registry): void {
   // One read for all metrics of a scrape, also while it takes the only connection.
   const readAll = shared(
@@ -53,6 +59,18 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
     }),
   )
   const read = () => within(DATA_TIMEOUT_MS, readAll(), undefined).catch(() => undefined)
+  new Gauge({
+    name: SCHEMA_INFO,
+    help: 'The newest migration of the database; always 1. Absent without a database.',
+    labelNames: ['migration'],
+    registers: [registry],
+    aggregator: 'max',
+    async collect() {
+      const schema = (await read())?.data?.schema
+      this.reset()
+      if (schema != null) this.set({ migration: schema }, 1)
+    },
+  })
   for (const [field, [name, help]] of Object.entries(DATA)) {
     const readOne = async () => {
       const value = (await read())?.data?.[field as keyof Data]
@@ -89,7 +107,8 @@ const selectData = statement<Record<string, never>, Data>(
       from integration_secrets s join integrations i on i.id = s.integration_id
       where s.expires_at is null and i.disabled_at is null
     ) as secret,
-    (select is_on::integer::text from disclosure_state) as disclosing`,
+    (select is_on::integer::text from disclosure_state) as disclosing,
+    (select max(name) from schema_migrations) as schema`,
   false,
 )
 

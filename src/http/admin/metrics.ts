@@ -100,6 +100,8 @@ function addSourceMetrics(
   const databases = [primary, ...(standbys?.all ?? []).map(({ database }) => database)]
   const sum = (key: 'inUse' | 'idle' | 'waiting') => () =>
     databases.reduce((sum, { pool }) => sum + pool.stats()[key], 0)
+  const size = () => databases.reduce((sum, { pool }) => sum + pool.bounds.size, 0)
+  add('database_connections_max', 'Connections that the pools may open: their sizes together.', size)
   add('database_connections_in_use', 'Connections to the database that run a statement.', sum('inUse'))
   add('database_connections_idle', 'Connections to the database that wait for a statement.', sum('idle'))
   add('database_waiting', 'Statements that wait for a connection.', sum('waiting'))

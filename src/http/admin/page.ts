@@ -1,6 +1,6 @@
 import { filled, Html, html } from '../../html.ts'
-import { MIGRATIONS } from '../../postgres/schema/migrations.ts'
 import { chart } from './chart.ts'
+import { SCHEMA_INFO } from './data-metrics.ts'
 import type { MetricsJson } from './metrics.ts'
 import type { Minute } from './minutes.ts'
 import style from './page.css' with { type: 'text' }
@@ -35,6 +35,7 @@ export function statusPage(
   const state = !ready ? 'wrong' : hasWarning ? 'warning' : 'ok'
   const heading = { ok: 'Ready', warning: 'Ready, with a warning', wrong: 'Not ready' }[state]
   const read = new Numbers(metrics, now.getTime() / 1000)
+  const ofProcess = processes(read)
   return filled(page, {
     title: `${heading} · axport`,
     // Not of the data: it is not escaped.
@@ -62,7 +63,7 @@ export function statusPage(
       ),
     feeds: feeds(read),
     data: minutes && section('Data', data(read)),
-    process: section('Process', processes(read)),
+    process: ofProcess.length > 0 && section('Process', ofProcess),
   }).text
 }
 
@@ -73,13 +74,16 @@ function section(title: string, rows: Row[]): Html {
   return html`<section><h2>${title}</h2>${list(rows)}</section>`
 }
 
+const UNKNOWN = html`<span class="unknown">not known</span>`
+
 const list = (rows: Row[]): Html =>
-  html`<dl>${rows.map(([label, value]) => html`<dt>${label}</dt><dd>${value ?? html`<span class="unknown">not known</span>`}</dd>`)}</dl>`
+  html`<dl>${rows.map(([label, value]) => html`<dt>${label}</dt><dd>${value ?? UNKNOWN}</dd>`)}</dl>`
 
 function data(read: Numbers): Row[] {
   const ago = (name: string, none = 'never') => (read.isKnown ? (read.ago(name) ?? none) : undefined)
   const disclosures = read.value('axport_disclosures_on')
   return [
+    ['schema', read.labels(SCHEMA_INFO, 'migration').sort().at(-1)],
     ['last import', ago('axport_last_import_timestamp_seconds')],
     ['version of the data', read.text('axport_export_version')],
     ['disclosures', disclosures === undefined ? undefined : disclosures ? 'recorded' : 'off'],
@@ -91,7 +95,7 @@ function data(read: Numbers): Row[] {
 
 function feeds(read: Numbers): Html | null {
   const names = read.labels('axport_feed_rejected_rows', 'feed')
-  if (names.length === 0) return null
+  if (names.length === 0) return read.isKnown ? null : html`<section><h2>Feeds</h2>${UNKNOWN}</section>`
   const of = (feed: string): Row[] => [
     ['last round', read.ago('axport_feed_last_success_timestamp_seconds', { feed }) ?? 'none loaded yet'],
     ['position', read.ago('axport_feed_position_timestamp_seconds', { feed })],
@@ -109,8 +113,7 @@ function processes(read: Numbers): Row[] {
   const lag = read.value('axport_event_loop_lag_seconds', { percentile: '99' })
   const rows: Row[] = [
     ['version', build && [build.labels.version, build.labels.commit].filter(Boolean).join(', ')],
-    ['schema', MIGRATIONS.at(-1)?.name],
-    ['workers', read.text('axport_workers_listening')],
+    ['workers', workers(read)],
     ['requests in flight', read.text('axport_requests_in_flight')],
     ['connections', connections(read)],
     ['memory', memory === undefined ? undefined : `${Math.round(memory / 1e6)} MB`],
@@ -120,13 +123,22 @@ function processes(read: Numbers): Row[] {
   return rows.filter(([, value]) => value !== undefined)
 }
 
+function workers(read: Numbers): string | undefined {
+  const all = read.text('axport_workers')
+  return all && `${read.text('axport_workers_listening')} of ${all} listen`
+}
+
+/** Those of all pools together. */
 function connections(read: Numbers): string | undefined {
-  const [used, idle, waiting] = ['connections_in_use', 'connections_idle', 'waiting'].map(name =>
-    read.text(`axport_database_${name}`),
-  )
+  const [used, idle, max, waiting] = [
+    'connections_in_use',
+    'connections_idle',
+    'connections_max',
+    'waiting',
+  ].map(name => read.text(`axport_database_${name}`))
   return used === undefined
     ? undefined
-    : `${used} in use, ${idle} idle; statements that wait for one: ${waiting}`
+    : `${used} of ${max} in use, ${idle} idle; statements that wait for one: ${waiting}`
 }
 
 type Labels = Record<string, string | number>
@@ -141,7 +153,7 @@ class Numbers {
 
   /** Whether the database was read for these metrics. */
   get isKnown(): boolean {
-    return this.value('axport_disclosures_on') !== undefined
+    return this.value(SCHEMA_INFO) !== undefined
   }
 
   samples(name: string): { value: number; labels: Labels }[] {
