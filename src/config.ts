@@ -251,8 +251,11 @@ export function urlOf(
 /** One setting as `axport config` shows it. */
 export type DescribedSetting = ReturnType<typeof describeSettings>[number]
 
-/** Every setting with its value. An invalid value is reported, and does not throw. */
-export function describeSettings(environment: Environment = Bun.env) {
+/**
+ * Every setting with its value. An invalid value is reported, and does not throw.
+ * @param origin what the variables of the environment come from, for people
+ */
+export function describeSettings(environment: Environment = Bun.env, origin = 'environment') {
   return (Object.keys(SETTINGS) as SettingName[]).map(name => {
     const { fallback, meaning, mask, read }: Setting<unknown> = SETTINGS[name]
     const { variable, given } = givenFor(name, environment)
@@ -263,8 +266,8 @@ export function describeSettings(environment: Environment = Bun.env) {
     } catch (error) {
       problem = (error as Error).message
     }
-    const origin = variable === name ? 'environment' : variable
-    const source = given !== undefined ? origin : value !== undefined ? 'default' : 'not set'
+    const from = variable === name ? origin : variable
+    const source = given !== undefined ? from : value !== undefined ? 'default' : 'not set'
     const shown = value === undefined ? null : (mask?.(value) ?? value)
     const shared = { name: name as string, value: shown, source, default: fallback ?? null, meaning }
     return { ...shared, ...(problem && { problem }) }

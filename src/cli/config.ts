@@ -18,8 +18,9 @@ Example: axport config --env-file /etc/axport/serve.env`,
   )
     .addOption(envFileOption())
     .option('--json', 'print a JSON array')
-    .action(async ({ json }) => {
-      const settings = [...describeSettings(), ...(await describeDisclosureSetting())]
+    .action(async ({ json, envFile }) => {
+      const origin = envFile ? 'file' : 'environment'
+      const settings = [...describeSettings(undefined, origin), ...(await describeDisclosureSetting())]
       if (json) await printJson(settings)
       else
         await printTable(

@@ -113,8 +113,13 @@ describe('axport config', () => {
     const { code, stdout, stderr } = await axport(['config', ...args], {
       env: { HOST: '::1', PGUSER: 'of-the-shell' },
     })
-    const shown = new Map((JSON.parse(stdout) as DescribedSetting[]).map(({ name, value }) => [name, value]))
-    expect([shown.get('PORT'), shown.get('HOST')]).toEqual(['8080', '127.0.0.1'])
+    const shown = new Map(
+      (JSON.parse(stdout) as DescribedSetting[]).map(({ name, value, source }) => [name, [value, source]]),
+    )
+    expect([shown.get('PORT'), shown.get('HOST')]).toEqual([
+      ['8080', 'file'],
+      ['127.0.0.1', 'default'],
+    ])
     const ignored = 'axport: PGHOST is ignored: DATABASE_URL alone names the database'
     const problem = 'LOG_LEVEL must be one of debug, info, warn, error, silent'
     expect([code, stderr]).toEqual([1, `${ignored}\naxport: ${problem}\n`])
