@@ -60,8 +60,8 @@ Example: axport disclosures --user 501 --since 90d`,
         const ids = { userId, assessmentId: assessment, clientId: integration }
         const question: Question = given({ ...ids, since, until })
         if (report !== undefined && userId !== undefined)
-          return await writeReport(sql, { ...question, userId }, report)
-        await (each ? printEach : printSummary)(sql, question, form)
+          await writeReport(sql, { ...question, userId }, report)
+        else await (each ? printEach : printSummary)(sql, question, form)
         await noteState(sql)
         if (userId !== undefined) await noteProctors(sql, userId)
       })

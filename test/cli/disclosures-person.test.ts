@@ -91,8 +91,11 @@ describe('axport disclosures --ask-email', () => {
 describe('axport disclosures --report', () => {
   test('writes an escaped page for its owner alone, with the records of the person and without other people', async () => {
     const file = join(emptyFolder(), 'report.html')
-    const { code, stdout } = await disclosures(['--user', '600', '--since', '90d', '--report', file])
+    const { code, stdout, stderr } = await disclosures(['--user', '600', '--since', '90d', '--report', file])
     expect([code, stdout]).toEqual([0, `${file} has what user 600 may know: 1 recipient\n`])
+    expect(stderr).toMatch(
+      /^The record is on.*; its oldest answer is of 2.*\nThe record lists educators, not proctors; this person proctored 1 /,
+    )
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const page = readFileSync(file, 'utf8')
     expect(page).toContain('Zoë &#60;script&#62;alert(1)&#60;/script&#62; &#38; &#34;Ångström&#34;')
