@@ -223,6 +223,46 @@ describe('axport doctor reports', () => {
     expect(await badFindings(url)).toEqual([])
   })
 
+  test('that Postgres logs the values of another role with privileges here, as its own settings say', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const name = new URL(url).pathname.slice(1)
+    const [serving, stranger] = [await newRole(), await newRole()]
+    await succeed(url, 'migrate', '--grant', serving.name)
+    for (const role of [serving, stranger])
+      await sql.unsafe(`alter role ${role.name} set log_statement = 'all'`)
+    const why = `Postgres writes searches, seids and imported rows into its log (log_statement of role ${serving.name})`
+    const remedy = `alter role ${serving.name} in database ${name} set log_parameter_max_length = 0`
+    const finding = `values in the log: warning, ${why}. As a superuser: ${remedy}`
+    expect(await badFindings(url)).toEqual([finding])
+    // As that role itself, whose other checks differ.
+    const ofRole = serving.url(url)
+    expect(await detailOf(ofRole, 'values in the log')).toBe(`${why}. As a superuser: ${remedy}`)
+    await sql.unsafe(remedy)
+    expect(await badFindings(url)).toEqual([])
+    expect(await detailOf(ofRole, 'values in the log')).toBe(
+      "Postgres writes none of this role's statements; of others it is not known, because this role has settings of its own",
+    )
+    await sql.unsafe(`alter role ${serving.name} in database ${name} set log_parameter_max_length = -1`)
+    await sql.unsafe(`alter database ${name} set log_parameter_max_length = 0`)
+    expect(await badFindings(url)).toEqual([finding])
+    await sql.unsafe(`alter role ${serving.name} in database ${name} reset all`)
+    await sql.unsafe(`drop owned by ${serving.name}`)
+  })
+
+  test('that Postgres logs values by the setting of the database, once for all roles', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const name = new URL(url).pathname.slice(1)
+    const serving = await newRole()
+    await succeed(url, 'migrate', '--grant', serving.name)
+    await sql.unsafe(`alter role ${serving.name} set log_statement = 'none'`)
+    await sql.unsafe(`alter database ${name} set log_min_duration_statement = '1s'`)
+    const finding =
+      'values in the log: warning, Postgres writes searches, seids and imported rows into its log ' +
+      `(log_min_duration_statement). As a superuser: alter database ${name} set log_parameter_max_length = 0`
+    expect(await badFindings(url)).toEqual([finding])
+    await sql.unsafe(`drop owned by ${serving.name}`)
+  })
+
   test('a database that cannot be reached', async () => {
     const nobody = `postgres://postgres@127.0.0.1:${await freePort()}/axport`
     expect(await badFindings(nobody)).toEqual([
