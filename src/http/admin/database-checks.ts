@@ -90,8 +90,14 @@ const LOCKS_TIMEOUT_MS = 1000
 function locksCheck(primary: ServingDatabase): Check {
   let last: string | undefined
   const read = shared(async () => {
-    const tables = [...new Set((await pageBlockers(primary)).flatMap(blocker => blocker.tables))]
-    last = tables.length === 0 ? undefined : `a session of Postgres locks ${tables.join(', ')}, or waits to`
+    const blockers = await pageBlockers(primary)
+    const tables = [...new Set(blockers.flatMap(blocker => blocker.tables))].join(', ')
+    // Not its name, which another program has chosen.
+    const isPrepared = blockers.some(
+      ({ gid, waitsForPrepared }) => gid !== null || waitsForPrepared.length > 0,
+    )
+    const who = isPrepared ? 'a prepared transaction or a session behind it' : 'a session of Postgres'
+    last = tables === '' ? undefined : `${who} locks ${tables}, or waits to`
     return last
   })
   const run = async () => await within(LOCKS_TIMEOUT_MS, read(), last).catch(() => last)
