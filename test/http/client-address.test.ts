@@ -1,6 +1,11 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { clientAddress } from '../../src/http/request-log.ts'
 import { readNetworks } from '../../src/networks.ts'
+import { TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { bearer, LIST, send } from '../support/http.ts'
+import { useServedWorld } from '../support/served.ts'
+
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const PROXIES = readNetworks('10.0.0.7, 192.168.0.0/16, fd00::/8')
 
@@ -45,6 +50,33 @@ describe('the address of a client', () => {
 
   test('is the peer if no proxy is trusted', () => {
     expect(clientAddress('127.0.0.1', '203.0.113.9', undefined)).toBe('127.0.0.1')
+  })
+
+  test('is found in 64 KB of addresses without a look at those that the client has invented', () => {
+    const proxies = readNetworks('10.0.0.7')
+    const looks = spyOn(proxies, 'check')
+    const forwarded = `${'10.0.0.7, '.repeat(6500)}203.0.113.9, 10.0.0.7`
+    expect(forwarded.length).toBeGreaterThan(65_000)
+    expect([clientAddress('10.0.0.7', forwarded, proxies), looks.mock.calls.length]).toEqual([
+      '203.0.113.9',
+      3,
+    ])
+  })
+})
+
+describe('over HTTP', () => {
+  const world = useServedWorld({ TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8' })
+
+  test('an X-Forwarded-For of nearly 64 KB is read to its first address, and a longer one is refused', async () => {
+    const running = await world.serve()
+    const ask = (forwarded: string) =>
+      send(running.url, LIST, { headers: { ...bearer(world.token), 'x-forwarded-for': forwarded } })
+    const proxies = (count: number) => '10.1.2.3, '.repeat(count)
+    expect((await ask(`203.0.113.9, ${proxies(6500)}10.0.0.7`)).status).toBe(200)
+    expect((await ask(`203.0.113.9, ${proxies(6600)}10.0.0.7`)).status).toBe(431)
+    const lines = running.log().filter(({ msg }) => msg === 'request')
+    expect(lines.map(({ status, address }) => [status, address])).toEqual([[200, '203.0.113.9']])
+    await running.end()
   })
 })
 

@@ -3,6 +3,7 @@ import { Counters } from '../../src/counters.ts'
 import { Reading } from '../../src/http/reading.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { openingOf } from '../../src/postgres/database.ts'
+import { DatabaseUnavailable } from '../../src/postgres/failures.ts'
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { Standbys } from '../../src/postgres/standby/standbys.ts'
 import type { Lease } from '../../src/postgres/statement.ts'
@@ -92,4 +93,22 @@ test('a read whose later statement is cancelled by replay moves to another serve
   })
   expect(ran).toEqual(['standby', 'primary'])
   expect(standbys.moved.trouble).toBe(moved + 1)
+})
+
+test('a read moves to another server only while its request has time left for a repetition', async () => {
+  /** How many servers are asked if the first one is lost when the request has so many milliseconds left. */
+  const asked = async (leftMs: number) => {
+    let servers = 0
+    const requester = { ...PATIENT, deadline: performance.now() + leftMs }
+    const answer = await reading
+      .answer(requester, sha256('a token'), async () => {
+        if (++servers === 1) throw new DatabaseUnavailable('the connection was cut')
+        return { status: 200, headers: {}, body: [] }
+      })
+      .catch((error: unknown) => error)
+    return [servers, answer instanceof DatabaseUnavailable]
+  }
+  expect(await asked(60_000)).toEqual([2, false])
+  // A second to end a lease, and half a second to read.
+  expect(await asked(1400)).toEqual([1, true])
 })

@@ -37,6 +37,28 @@ test('all probes during slow statements use one connection', async () => {
   await opened.close()
 })
 
+test('the connection of the probes is replaced when it is too old', async () => {
+  const url = readPostgresUrl(database.url)
+  const opened: Connection[] = []
+  const db = new ServingDatabase(
+    async timeoutMs => {
+      const connection = await openFirst(url, timeoutMs)
+      opened.push(connection)
+      return connection
+    },
+    BOUNDS,
+    LOG,
+  )
+  const slow = Promise.resolve(db.unsafe('select pg_sleep(60)', [], { prepare: false })).catch(error => error)
+  await until('the first probe is over', () => opened[1]?.state.is === 'idle')
+  const [, prober] = opened as [Connection, Connection]
+  Object.assign(prober, { expiresAt: 0 })
+  await until('another connection probes', () => opened[2]?.state.is === 'idle')
+  expect([prober.isClosed, db.pool.connections.size]).toEqual([true, 1])
+  await db.close()
+  expect(await slow).toBeInstanceOf(DatabaseUnavailable)
+})
+
 test('a statement on a silently dropped connection is repeated immediately, and a long statement is not interrupted', async () => {
   const opened = await openDatabase(proxy.url, 1)
   const db = opened.pool({ ...BOUNDS, size: 2 }, LOG)

@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test'
+import { Elysia } from 'elysia'
+import { Counters } from '../../src/counters.ts'
+import type { RefusalNotes } from '../../src/http/notes.ts'
+import type { Overload } from '../../src/http/overload.ts'
+import { requestLog } from '../../src/http/request-log.ts'
+import { requesterOf } from '../../src/http/requester.ts'
+import { until } from '../support/until.ts'
+
+const BOUNDS = { size: 1, waitMs: 1000, statementMs: 2000, slowMs: 1000 }
+
+test('the deadline of a request counts from its arrival, whenever it is asked for', async () => {
+  const log = { info: () => {}, warn: () => {}, error: () => {} }
+  const monitor = {
+    ...{ log, slowMs: 1000, counters: new Counters(), maxRequests: 1, inFlight: () => 1 },
+    ...{ overload: {} as Overload, isDraining: () => false, onAnswered: () => {} },
+  }
+  const deadlines: number[] = []
+  const app = new Elysia().use(requestLog(monitor, {} as RefusalNotes)).get('/', async ({ request }) => {
+    deadlines.push(requesterOf(request, BOUNDS).deadline)
+    const now = performance.now()
+    await until('time has passed', () => performance.now() > now + 1)
+    deadlines.push(requesterOf(request, BOUNDS).deadline)
+    return ''
+  })
+  const before = performance.now()
+  await app.handle(new Request('http://localhost/'))
+  const [first = 0, later = 0] = deadlines
+  expect(later).toBe(first)
+  // Waiting for a connection, a statement, and a second to end it.
+  expect(first).toBeGreaterThanOrEqual(before + 4000)
+  expect(first).toBeLessThan(performance.now() + 4000)
+})
