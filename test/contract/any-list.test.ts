@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { useService } from '../support/hooks.ts'
+import { use } from '../support/hooks.ts'
 import { list, tryList } from '../support/http.ts'
 import { LIST_FILTERS, type ListFilter, type ListRequest, Oracle } from '../support/oracle.ts'
 import { dayOf, type Platform } from '../support/oracle-records.ts'
 import { platform, SEIDS } from '../support/platform.ts'
 import { holds } from '../support/property.ts'
-import { BACKENDS } from '../support/service.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
+import { kindsOf, startKind } from './support/kinds.ts'
 
 /** The spellings of an array parameter, which are equivalent. */
 type Spelling = 'brackets' | 'indexes' | 'bare' | 'encoded'
@@ -161,11 +161,12 @@ function encode({ asked, spelling, noise }: Question): string {
 
 const RUNS = {
   postgres: { runs: 20, thorough: 300 },
+  'serve --workers 2': { runs: 20 },
   embedded: { runs: 5, thorough: 80 },
 }
 
-describe.each(BACKENDS)('any list request on %s', backend => {
-  const service = useService(backend)
+describe.each(kindsOf('data'))('any list request (%s)', kind => {
+  const service = use(() => startKind(kind))
 
   /** The texts of all records, read page by page until the count is reached (contract L7). */
   async function walk(token: string, { asked, ...question }: Question, size: number): Promise<string[]> {
@@ -202,6 +203,6 @@ describe.each(BACKENDS)('any list request on %s', backend => {
         expect(await walk(token, question, size)).toEqual(oracle.documents(scope, question.asked))
       },
     )
-    await holds(property, RUNS[backend])
+    await holds(property, RUNS[kind])
   })
 })

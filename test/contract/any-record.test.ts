@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { useService } from '../support/hooks.ts'
+import { use } from '../support/hooks.ts'
 import { get, LIST } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'
 import { platform } from '../support/platform.ts'
 import { holds } from '../support/property.ts'
-import { BACKENDS } from '../support/service.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
+import { kindsOf, startKind } from './support/kinds.ts'
 
 const RUNS = {
   postgres: { runs: 8, thorough: 150 },
+  'serve --workers 2': { runs: 8 },
   embedded: { runs: 3, thorough: 40 },
 }
 
@@ -18,8 +19,8 @@ const NOBODYS = ['0', '-1', '9007199254740993', '9223372036854775807', '92233720
 
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 
-describe.each(BACKENDS)('any retrieve request on %s', backend => {
-  const service = useService(backend)
+describe.each(kindsOf('data'))('any retrieve request (%s)', kind => {
+  const service = use(() => startKind(kind))
 
   test('gets the record for the id of an overall assessment in the scope, and 404 for any other id', async () => {
     const property = fc.asyncProperty(platform, async data => {
@@ -39,6 +40,6 @@ describe.each(BACKENDS)('any retrieve request on %s', backend => {
         expect(await Promise.all(answers)).toEqual(expected)
       }
     })
-    await holds(property, RUNS[backend])
+    await holds(property, RUNS[kind])
   })
 })

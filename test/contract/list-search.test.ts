@@ -31,6 +31,7 @@ const people = [
 ]
 
 const setup = {
+  dependsOn: 'data',
   lines: [
     organization(10, 'Orgname'),
     product(1, 'Basic Skills'),

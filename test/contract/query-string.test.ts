@@ -5,6 +5,7 @@ import { contract, expectUnreadable, LIST } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
 const setup = {
+  dependsOn: 'protocol',
   lines: [
     ...world(),
     organization(20),

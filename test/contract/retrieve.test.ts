@@ -4,6 +4,7 @@ import { contract, LIST, messageOnly, SCOPE } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
 const setup = {
+  dependsOn: 'endpoint',
   lines: [
     ...world(),
     organization(30),

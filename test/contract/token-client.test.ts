@@ -15,7 +15,7 @@ import {
 import { rule } from './support/rule.ts'
 
 type Clients = 'main' | 'other'
-const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
+const setup = { dependsOn: 'protocol', lines: world(), integrations: { main: SCOPE, other: SCOPE } } as const
 
 contract('The client', setup, api => {
   describe('of a token request', () => {

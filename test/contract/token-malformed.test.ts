@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
 import { contract, expectOAuthError, GRANT, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 
-const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
+const setup = { dependsOn: 'protocol', lines: world(), integrations: { main: SCOPE, other: SCOPE } } as const
 const MAX_BODY = 16 * 1024
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 

@@ -3,7 +3,11 @@ import { world } from '../support/fixtures.ts'
 import { type Answer, basic, contract, GRANT, NOTHING, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
-const setup = { lines: world(), integrations: { main: SCOPE, empty: NOTHING } }
+const setup = {
+  dependsOn: 'protocol',
+  lines: world(),
+  integrations: { main: SCOPE, empty: NOTHING },
+} as const
 
 contract('The token response', setup, api => {
   const BASIC = /^Basic realm="[^"]+"/

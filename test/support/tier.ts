@@ -1,15 +1,19 @@
 import { randomInt } from 'node:crypto'
+import type { Tier } from '../../scripts/tests.ts'
+
+/** The tier of this run: `all` under `CHECK=all`. */
+export const tier: Tier = process.env.CHECK === 'all' ? 'all' : 'fast'
 
 /**
  * True under `CHECK=all`, false in the fast tier. Files that run only under `CHECK=all` are named `*.long.test.ts` and
  * need not check this.
  */
-export const thorough = process.env.CHECK === 'all'
+export const thorough = tier === 'all'
 
 /**
  * The seed of all random inputs, from 0 to 2^31 - 1. `TEST_SEED` sets the seed; without TEST_SEED the seed is constant
- * in the fast tier, and random in each process under `CHECK=all`. The message of a failure names the seed:
- * "TEST_SEED=17 repeats this run".
+ * in the fast tier, and random in each process under `CHECK=all`. The message of a failed
+ * property has the command that repeats it.
  */
 export const seed = readSeed(process.env.TEST_SEED)
 

@@ -3,7 +3,8 @@ import { expectDocumented } from '../../support/expect-documented.ts'
 import type { Line } from '../../support/fixtures.ts'
 import * as http from '../../support/http.ts'
 import { exchange } from '../../support/raw.ts'
-import { authorize, BACKENDS, load, startService, type TestService } from '../../support/service.ts'
+import { authorize, load, type TestService } from '../../support/service.ts'
+import { type DependsOn, kindsOf, startKind } from './kinds.ts'
 
 export { type Answer, LIST, type ListBody, TOKEN } from '../../support/http.ts'
 
@@ -122,20 +123,20 @@ export class Api<I extends string> {
 }
 
 /**
- * Declares tests on each backend, with a service that contains `lines` and has `integrations`. Requests use
- * the first integration unless a test names another.
+ * Declares tests on each kind of service, with `lines` and `integrations`. Requests use the first integration unless a
+ * test names another. `dependsOn` decides which kinds these are.
  */
 export function contract<I extends string>(
   subject: string,
-  setup: { lines: readonly Line[]; integrations: Record<I, Scope> },
+  setup: { dependsOn: DependsOn; lines: readonly Line[]; integrations: Record<I, Scope> },
   facts: (api: Api<I>) => void,
 ): void {
-  describe.each(BACKENDS)(`${subject} (%s)`, backend => {
+  describe.each(kindsOf(setup.dependsOn))(`${subject} (%s)`, kind => {
     const names = Object.keys(setup.integrations) as I[]
     const api = new Api<I>(names[0] as I)
 
     beforeAll(async () => {
-      api.service = await startService(backend)
+      api.service = await startKind(kind)
       await load(api.service.sql, [...setup.lines])
       const clients: [I, Client][] = []
       for (const name of names) {
