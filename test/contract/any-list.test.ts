@@ -160,9 +160,9 @@ function encode({ asked, spelling, noise }: Question): string {
 }
 
 const RUNS = {
-  postgres: { runs: 20, thorough: 300 },
+  postgres: { runs: 20, thorough: 30 },
   'serve --workers 2': { runs: 20 },
-  embedded: { runs: 5, thorough: 80 },
+  embedded: { runs: 5 },
 }
 
 describe.each(kindsOf('data'))('any list request (%s)', kind => {

@@ -9,9 +9,9 @@ import { provisionScopes } from '../support/stored-platform.ts'
 import { kindsOf, startKind } from './support/kinds.ts'
 
 const RUNS = {
-  postgres: { runs: 8, thorough: 150 },
+  postgres: { runs: 8, thorough: 12 },
   'serve --workers 2': { runs: 8 },
-  embedded: { runs: 3, thorough: 40 },
+  embedded: { runs: 3 },
 }
 
 /** Ids that no record of any random platform has. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import fc from 'fast-check'
 import postgres, { type Sql } from 'postgres'
 import { useTestDatabase } from '../support/hooks.ts'
-import { holds } from '../support/property.ts'
+import { Floors, holds } from '../support/property.ts'
 import { thorough } from '../support/tier.ts'
 import { differences, START } from './source.ts'
 
@@ -47,6 +47,9 @@ beforeEach(async () => {
   await db.sql.unsafe(START)
 })
 
+/** How many steps have waited for a lock. */
+let waits = 0
+
 /** A writer that has run a part of its script. */
 class Writer {
   isDone = false
@@ -71,6 +74,7 @@ class Writer {
     this.#running ??= this.#send(this.#steps.shift() ?? '')
     let isWaiting = false
     while (this.#isRunning() && !isWaiting) isWaiting = await this.#isBlocked()
+    if (isWaiting) waits++
   }
 
   /** Waits until the blocked step ends. */
@@ -260,18 +264,22 @@ describe('concurrent writers leave the read model equal to its source', () => {
 
   test('for two or three random writers, at any isolation levels, in any order', async () => {
     const choice = fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...ISOLATIONS))
+    const floors = new Floors({ 'a writer that waited': 0.2, 'two commits': 0.15 })
     const property = fc.asyncProperty(
       fc.uniqueArray(choice, { minLength: 2, maxLength: 3, selector: ([write]) => write }),
       fc.array(fc.nat(2), { minLength: 12, maxLength: 12 }),
       async (choices, order) => {
         await db.sql.unsafe(START)
         const scripts = choices.map(([write, isolation]) => script(write, isolation))
-        await expectRight(
+        const known = waits
+        const outcomes = await expectRight(
           scripts,
           order.map(at => at % scripts.length),
         )
+        if (waits > known) floors.reached('a writer that waited')
+        if (outcomes.filter(outcome => outcome === 'committed').length > 1) floors.reached('two commits')
       },
     )
-    await holds(property, { runs: 15, thorough: 1500 })
+    await holds(property, { runs: 15, thorough: 30, floors })
   })
 })

@@ -193,7 +193,7 @@ describe('the read model', () => {
         for (const one of transactions) await run(one)
       },
     )
-    await holds(property, { runs: 15, thorough: 500 })
+    await holds(property, { runs: 15, thorough: 20 })
   })
 
   async function expectFollows(statement: string): Promise<void> {

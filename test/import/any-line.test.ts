@@ -4,7 +4,7 @@ import { BadLine, type ReadRecord } from '../../src/import/record.ts'
 import { readObject, readRow } from '../../src/import/rows.ts'
 import { assessment, educator, organization, product, REFERENCED } from '../support/fixtures.ts'
 import { importLines, useDatabase } from '../support/import.ts'
-import { holds } from '../support/property.ts'
+import { Floors, holds } from '../support/property.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { seed, thorough } from '../support/tier.ts'
 
@@ -104,11 +104,13 @@ function outcome(text: string): ReadRecord | string {
 }
 
 test('any input line gives a row or a BadLine, and no other exception', async () => {
+  const floors = new Floors({ 'a row': 0.05, 'a BadLine': 0.5 })
   const property = fc.property(line, text => {
     const read = outcome(text)
+    floors.reached(typeof read === 'string' ? 'a BadLine' : 'a row')
     if (typeof read !== 'string') expect(read.row.id).toSatisfy(Number.isSafeInteger)
   })
-  await holds(property, { runs: 5000, thorough: 100_000 })
+  await holds(property, { runs: 5000, thorough: 30_000, floors })
 })
 
 test('the reason against a bad line is one clause on one line and quotes no text of the line', async () => {
@@ -124,27 +126,33 @@ test('the reason against a bad line is one clause on one line and quotes no text
     ...['type', 'id', 'name', 'email', 'seid', 'certified_at', 'parts', 'proctor_id', 'deleted'],
   )
   const base = fc.constantFrom(educator(1), assessment(1))
+  const floors = new Floors({ 'a reason': 0.5 })
   const property = fc.property(base, fields, value, (object, field, wrong) => {
     const read = outcome(JSON.stringify({ ...object, [field]: wrong }))
     if (typeof read !== 'string') return
+    floors.reached('a reason')
     expect(read).toMatch(/^[a-z][^\n]{5,119}[^.\n]$/)
     expect(read).not.toContain(secret)
   })
-  await holds(property, { runs: 1000 })
+  await holds(property, { runs: 1000, floors })
 })
 
 describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const database = useDatabase(backend)
 
   test('loads any valid lines or reports the bad ones by number, and the database refuses none', async () => {
-    const lines = fc.array(fc.oneof(named, user, anyAssessment), { maxLength: 6 })
+    const any = fc.array(fc.oneof(named, user, anyAssessment), { minLength: 1, maxLength: 6 })
+    const readable = any.map(lines => lines.filter(line => typeof outcome(JSON.stringify(line)) !== 'string'))
+    const lines = fc.oneof(any, readable)
+    const floors = new Floors({ loaded: 0.1, refused: 0.2 })
     const property = fc.asyncProperty(lines, async lines => {
       const result = await importLines(database.sql, ...REFERENCED, ...lines)
+      if (lines.length > 0) floors.reached(result.loaded ? 'loaded' : 'refused')
       if (result.loaded) return
       expect(result.problems).not.toBeEmpty()
       for (const { line } of result.problems) expect(line).toBeWithin(1, REFERENCED.length + lines.length + 1)
     })
-    await holds(property, { runs: 25, thorough: 400 })
+    await holds(property, { runs: 25, thorough: 40, floors })
   })
 
   // Servers differ in their white space. If the database refuses a character, its code is the id in the
@@ -189,7 +197,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
       const stored = await database.sql`select first_name from users where id <= ${texts.length} order by id`
       expect(stored.map(row => row.first_name)).toEqual(texts)
     })
-    await holds(property, { runs: 5, thorough: 100 })
+    await holds(property, { runs: 5, thorough: 15 })
   })
 
   test('stores, sorts and searches the longest names that the reader accepts', async () => {
@@ -213,11 +221,12 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
         const lines = instants
           .map((certified_at, index) => JSON.stringify(assessment(index + 1, { certified_at })))
           .filter(text => typeof outcome(text) !== 'string')
+        expect(lines.length).toBeGreaterThan(instants.length / 4)
         expect(await importLines(database.sql, ...lines, ...REFERENCED)).toMatchObject({ loaded: true })
         const rows = await database.sql`select document::json ->> 'certified_on' as day from export_records`
         for (const { day } of rows) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/)
       },
     )
-    await holds(property, { runs: 3, thorough: 30 })
+    await holds(property, { runs: 3, thorough: 6 })
   })
 })

@@ -126,7 +126,7 @@ describe('if, while a list is read,', () => {
         await pullFrom(some.baseUrl, client, out).finally(some.stop)
         expect(linesOf(out).map(idOf).sort()).toEqual((await documents(service)).map(idOf).sort())
       }),
-      { runs: 4, thorough: 20 },
+      { runs: 4, thorough: 12 },
     )
   })
 

@@ -170,7 +170,7 @@ describe('the changes since the previous file', () => {
         }
         expect([...copy.values()].sort()).toEqual(records.toSorted())
       }),
-      { runs: 20, thorough: 200 },
+      { runs: 20, thorough: 40 },
     )
   })
 

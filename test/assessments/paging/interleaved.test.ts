@@ -177,5 +177,5 @@ test('on both of two services, every answer equals the oracle for the data and t
       }
     },
   )
-  await holds(property, { runs: 8, thorough: 120 })
+  await holds(property, { runs: 8, thorough: 10 })
 })

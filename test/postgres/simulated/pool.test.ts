@@ -25,7 +25,7 @@ test('the invariants of the pool hold under any failures of the database, the ne
     end = Math.min(end, performance.now() + SHORTENING)
     throw new Error(fault)
   })
-  await holds(property, { runs: 3000, thorough: 9000 })
+  await holds(property, { runs: 3000, thorough: 4000 })
 })
 
 test('equal schedules give equal events', () => {

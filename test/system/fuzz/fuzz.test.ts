@@ -15,7 +15,7 @@ afterAll(async () => {
 })
 
 test('2,500 hostile requests (10,000 under CHECK=all) get documented answers', async () => {
-  const { requests } = await fuzz(target, { runs: 40, thorough: 160, limit: Number.POSITIVE_INFINITY })
+  const { requests } = await fuzz(target, { runs: 40, thorough: 160 })
   expect(requests).toBeGreaterThan(thorough ? 10_000 : 2500)
   await expectGoodEnd(target)
 })
