@@ -1,11 +1,11 @@
 // Makes small changes of the code, one at a time, and counts those that no test notices. Run by `bun run mutants`.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import equivalent from './equivalent.json' with { type: 'json' }
-import { lineOf, linesOf, type Mutant } from './mutant.ts'
+import { explanationOf, isSame, requireCurrent } from './equivalents.ts'
+import { lineOf, type Mutant } from './mutant.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
 import { printRates, type Result } from './rates.ts'
-import { sampleOf } from './sample.ts'
+import { changesIn, mutantsOf, sampleOf } from './sample.ts'
 import { testsOf } from './tests.ts'
 import { copyOf, runTests, tryMutant } from './trial.ts'
 
@@ -15,7 +15,10 @@ async function main(options: Options): Promise<void> {
   const copies = Array.from({ length: options.atOnce }, () => copyOf(project))
   const [first = ''] = copies.map(({ root }) => root)
   try {
-    const sample = await sampleOf(first, options)
+    const all = await mutantsOf(first)
+    const changeOf = changesIn(project)
+    requireCurrent(all.map(changeOf))
+    const sample = sampleOf(all, changeOf, options)
     const known = resultsIn(options.results)
     if (known.length === 0) await requirePassing(first, [...new Set(sample.map(({ path }) => path))])
     const left = [...sample]
@@ -24,14 +27,18 @@ async function main(options: Options): Promise<void> {
     await Promise.all(
       copies.map(async ({ root }) => {
         for (let mutant = left.shift(); mutant; mutant = left.shift()) {
-          const source = readFileSync(join(project, mutant.path), 'utf8')
-          const change = { path: mutant.path, ...linesOf(source, mutant) }
-          const old = explained(change) ?? known.find(one => isSame(one, change))
+          const change = changeOf(mutant)
+          const why = explanationOf(change)
+          const explained: Result | undefined =
+            why === undefined ? undefined : { ...change, outcome: 'equivalent', by: why, seconds: 0 }
+          const old = explained ?? known.find(one => isSame(one, change))
           if (!old && performance.now() > end) continue
           const result = old ?? { ...change, ...(await timed(root, mutant)) }
           if (!old && options.results) appendFileSync(options.results, `${JSON.stringify(result)}\n`)
           if (result.outcome === 'survived')
-            console.log(`${mutant.path}:${lineOf(source, mutant)}\n  - ${change.before}\n  + ${change.after}`)
+            console.log(
+              `${mutant.path}:${lineOf(sourceOf(mutant), mutant)}\n  - ${change.before}\n  + ${change.after}`,
+            )
           results.push(result)
         }
       }),
@@ -42,16 +49,7 @@ async function main(options: Options): Promise<void> {
   }
 }
 
-type Changed = Pick<Result, 'path' | 'before' | 'after'>
-
-const isSame = (one: Changed, other: Changed) =>
-  one.path === other.path && one.before === other.before && one.after === other.after
-
-/** The result of an equivalent mutant, from equivalent.json; undefined for others. */
-function explained(change: Changed): Result | undefined {
-  const found = equivalent.find(one => isSame(one, change))
-  return found && { ...change, outcome: 'equivalent', by: found.why, seconds: 0 }
-}
+const sourceOf = ({ path }: Mutant) => readFileSync(join(project, path), 'utf8')
 
 async function timed(root: string, mutant: Mutant) {
   const start = performance.now()
@@ -59,11 +57,12 @@ async function timed(root: string, mutant: Mutant) {
   return { ...verdict, seconds: Math.round((performance.now() - start) / 100) / 10 }
 }
 
-/** @throws Error if a test fails without any change */
+/** Runs each file of tests on its own, as all of them take longer than a trial may. @throws Error if one fails */
 async function requirePassing(root: string, paths: string[]): Promise<void> {
-  const tests = new Set(paths.flatMap(testsOf))
-  const { outcome, by } = await runTests(root, [...tests])
-  if (outcome !== 'survived') throw new Error(`without any change this test fails: ${by}`)
+  for (const test of new Set(paths.flatMap(testsOf))) {
+    const { outcome, by } = await runTests(root, [test])
+    if (outcome !== 'survived') throw new Error(`without any change ${test} fails: ${by}`)
+  }
 }
 
 function resultsIn(file: string | undefined): Result[] {

@@ -1,67 +1,27 @@
+import {
+  ADMIN,
+  CONTRACT,
+  DOCUMENT,
+  FEED,
+  HTTP,
+  IMPORT,
+  INTEGRATIONS,
+  PAGES,
+  PLANS,
+  POOL,
+  PULL,
+  QUERY,
+  READ_MODEL,
+  TOKENS,
+} from './groups.ts'
+
 /**
  * The tests that run for the mutants of each file: related tests that take a second or two, the quickest first, because
  * the first failure ends a trial. Slower properties are left out.
+ *
+ * By file, or by folder with a slash at its end; the longest that fits counts.
  */
-
-const CONTRACT = [
-  'contract/list-record',
-  'contract/list-filters',
-  'contract/list-sort',
-  'contract/list-paging',
-  'contract/list-search',
-  'contract/list-dates',
-  'contract/query-string',
-  'contract/query-errors',
-  'contract/retrieve',
-]
-
-const PAGES = [
-  'assessments/paging/corrected',
-  'assessments/paging/live-tokens',
-  'assessments/paging/verify',
-  'assessments/paging/page-statement',
-  'assessments/paging/set-back',
-  'assessments/paging/remembered',
-  'assessments/paging/one-statement',
-]
-
-const QUERY = [
-  'assessments/next-link',
-  'assessments/resemblance',
-  'contract/query-string',
-  'contract/query-errors',
-  'integrations/refusals',
-  ...CONTRACT,
-]
-
-const TOKENS = [
-  'contract/token-request',
-  'contract/token-malformed',
-  'contract/token-client',
-  'contract/token-response',
-  'contract/bearer',
-]
-
-const DOCUMENT = ['http/openapi']
-
-const READ_MODEL = [
-  'db/constraints',
-  'db/functions',
-  'db/schema',
-  'db/search-names',
-  'db/time-zone',
-  'db/read-model',
-  'db/search-path',
-]
-
-const INTEGRATIONS = [
-  'integrations/scope',
-  'integrations/integrations',
-  'integrations/rotation',
-  'integrations/refusals',
-]
-
-const TESTS: Record<string, string[]> = {
+export const TESTS: Record<string, string[]> = {
   'src/assessments/access.ts': ['contract/bearer', 'contract/provisioning', ...CONTRACT, ...PAGES],
   'src/assessments/constraints.ts': [
     'assessments/constraints',
@@ -71,12 +31,18 @@ const TESTS: Record<string, string[]> = {
   ],
   'src/assessments/search.ts': ['assessments/constraints', 'contract/list-search', ...PAGES],
   'src/assessments/columns.ts': [...CONTRACT, ...PAGES],
-  'src/assessments/conditions.ts': ['assessments/ways', 'contract/list-search', ...CONTRACT, ...PAGES],
+  'src/assessments/conditions.ts': [
+    'assessments/ways',
+    'contract/list-search',
+    ...CONTRACT,
+    ...PAGES,
+    ...PLANS,
+  ],
   'src/assessments/endpoints.ts': ['contract/log', 'integrations/refusals', ...CONTRACT, ...PAGES],
   'src/assessments/page-memory.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],
   'src/assessments/selection.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],
   'src/assessments/changes.ts': [...PAGES],
-  'src/assessments/count.ts': ['assessments/count', ...CONTRACT, ...PAGES],
+  'src/assessments/count.ts': ['assessments/count', ...CONTRACT, ...PAGES, ...PLANS],
   'src/assessments/mark.ts': [...PAGES],
   'src/assessments/page-arithmetic.ts': [
     'assessments/page-arithmetic',
@@ -84,14 +50,14 @@ const TESTS: Record<string, string[]> = {
     ...PAGES,
   ],
   'src/assessments/page-plan.ts': ['assessments/page-memory', 'assessments/paging/contradicted', ...PAGES],
-  'src/assessments/page-statement.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
+  'src/assessments/page-statement.ts': ['assessments/ways', ...PAGES, ...CONTRACT, ...PLANS],
   'src/assessments/page.ts': ['assessments/paging/contradicted', ...PAGES, ...CONTRACT],
   'src/assessments/read-run.ts': [...PAGES, ...CONTRACT],
-  'src/assessments/records.ts': ['assessments/records', ...PAGES, ...CONTRACT],
-  'src/assessments/scope.ts': ['assessments/records', ...PAGES, ...CONTRACT],
-  'src/assessments/spread.ts': ['assessments/count', 'assessments/ways', ...PAGES],
+  'src/assessments/records.ts': ['assessments/records', ...PAGES, ...CONTRACT, ...PLANS],
+  'src/assessments/scope.ts': ['assessments/records', ...PAGES, ...CONTRACT, ...PLANS],
+  'src/assessments/spread.ts': ['assessments/count', 'assessments/ways', ...PAGES, ...PLANS],
   'src/assessments/state.ts': [...PAGES, ...CONTRACT],
-  'src/assessments/ways.ts': ['assessments/ways', ...PAGES],
+  'src/assessments/ways.ts': ['assessments/ways', ...PAGES, ...PLANS],
   'src/contract.ts': [
     'assessments/numbers',
     'contract/query-string',
@@ -122,8 +88,24 @@ const TESTS: Record<string, string[]> = {
     'http/admin',
     'contract/log',
   ],
+  'src/pull/': PULL,
+  'src/import/': IMPORT,
+  'src/import/csv.ts': ['import/csv-source', 'import/csv'],
+  'src/import/ndjson.ts': ['import/lines', ...IMPORT],
+  'src/import/source.ts': ['import/csv-source', 'import/lines', 'import/csv', ...IMPORT],
+  'src/import/text.ts': ['import/lines', 'import/csv-source', ...IMPORT],
+  'src/import/fields.ts': ['import/csv', ...IMPORT],
+  'src/import/checks.ts': ['import/check-plans', ...IMPORT, ...FEED],
+  'src/import/erased.ts': ['erasure/erase', 'erasure/loads', ...IMPORT],
+  'src/import/removals.ts': [...IMPORT, ...FEED],
+  'src/import/rejects.ts': ['import/rejects', 'import/platform-rejects', ...IMPORT],
+  'src/import/platform/': FEED,
+  'src/http/': HTTP,
+  'src/http/admin/': ADMIN,
+  'src/http/openapi/': ['http/openapi', 'http/documented-record', 'http/time-zone'],
+  'src/postgres/pool/': POOL,
   'db/migrations/0001_source_tables.sql': READ_MODEL,
-  'db/migrations/0002_read_model.sql': [...READ_MODEL, ...CONTRACT],
+  'db/migrations/0002_read_model.sql': [...READ_MODEL, ...CONTRACT, 'import/plans'],
   'db/migrations/0003_changes.sql': [...READ_MODEL, ...PAGES, 'refresh/refresh', 'postgres/grant-loader'],
   'db/migrations/0004_writers.sql': [
     ...READ_MODEL,
@@ -131,6 +113,7 @@ const TESTS: Record<string, string[]> = {
     ...PAGES,
     'refresh/refresh',
     'postgres/grant-loader',
+    'import/plans',
   ],
   'db/migrations/0005_integrations.sql': [
     'db/constraints',
@@ -141,12 +124,69 @@ const TESTS: Record<string, string[]> = {
     'postgres/grant',
     'db/schema',
   ],
+  'db/migrations/0006_feeds.sql': ['db/schema', ...FEED],
+  'db/migrations/0007_integration_history.sql': [
+    'db/schema',
+    'integrations/history',
+    ...INTEGRATIONS,
+    'disclosures/disclosures',
+    'postgres/grant',
+  ],
+  'db/migrations/0008_disclosures.sql': [
+    'db/schema',
+    'disclosures/disclosures',
+    'http/disclosures',
+    'http/recorder',
+    'oauth/purge',
+    'cli/disclosures-switch',
+    'postgres/grant',
+  ],
+  'db/migrations/0009_erasures.sql': [
+    'db/schema',
+    'erasure/erase',
+    'erasure/loads',
+    'erasure/past-triggers',
+    'import/platform-rejects',
+    'postgres/grant',
+  ],
+  'db/migrations/0010_counts.sql': [
+    'db/schema',
+    'db/read-model',
+    'assessments/count',
+    'import/large',
+    'refresh/refresh',
+    'postgres/grant-loader',
+  ],
+  'db/migrations/0011_feed_rejects.sql': ['db/schema', ...FEED],
+  'db/migrations/0012_proctors.sql': [...READ_MODEL, ...CONTRACT, 'import/plans'],
+  'db/migrations/0013_tokens.sql': ['db/functions', ...TOKENS, ...INTEGRATIONS, 'oauth/purge', 'db/schema'],
+  'db/migrations/0018_commit_receipts.sql': ['db/schema', 'postgres/transact', 'postgres/grant'],
+  'db/migrations/0019_erased_export.sql': [
+    ...READ_MODEL,
+    ...CONTRACT,
+    'erasure/past-triggers',
+    'import/plans',
+  ],
+  'db/migrations/0020_confirmed_disclosures.sql': ['db/schema', 'http/recorder', 'http/disclosures'],
 }
 
-/** The files of which mutants are made, as paths from the root of the project. */
-export const MUTATED = Object.keys(TESTS)
+/**
+ * The files of which mutants are made, as paths from `root`. The pages of src/http/docs are left out: only a browser
+ * tests them.
+ */
+export const mutatedFiles = (root: string) =>
+  ['src/**/*.ts', 'db/migrations/*.sql']
+    .flatMap(pattern => [...new Bun.Glob(pattern).scanSync(root)])
+    .filter(path => !path.startsWith('src/http/docs/') && keyOf(path) !== undefined)
+    .sort()
 
 /** The test files that run for the mutants of a file, each once. */
 export const testsOf = (path: string) => [
-  ...new Set((TESTS[path] ?? []).map(name => `./test/${name}.test.ts`)),
+  ...new Set((TESTS[keyOf(path) ?? ''] ?? []).map(name => `./test/${name}.test.ts`)),
 ]
+
+/** The longest key of TESTS that is the file or a folder of it. */
+const keyOf = (path: string) =>
+  Object.keys(TESTS)
+    .filter(key => (key.endsWith('/') ? path.startsWith(key) : path === key))
+    .sort((one, other) => other.length - one.length)[0]

@@ -1,0 +1,22 @@
+import equivalent from './equivalent.json' with { type: 'json' }
+
+/** A change by the lines before and after it, as linesOf() gives them. */
+export interface Changed {
+  path: string
+  before: string
+  after: string
+}
+
+export const isSame = (one: Changed, other: Changed) =>
+  one.path === other.path && one.before === other.before && one.after === other.after
+
+/** Why a change is equivalent, from equivalent.json; undefined for other changes. */
+export const explanationOf = (change: Changed) => equivalent.find(one => isSame(one, change))?.why
+
+/** @throws Error if an entry of equivalent.json is none of all mutants: its line was edited since */
+export function requireCurrent(all: Changed[]): void {
+  const old = equivalent.filter(one => !all.some(mutant => isSame(one, mutant)))
+  if (old.length === 0) return
+  const lines = old.map(({ path, before, after }) => `${path}\n  - ${before}\n  + ${after}`)
+  throw new Error(`mutants/equivalent.json has mutants that do not exist any more:\n${lines.join('\n')}`)
+}
