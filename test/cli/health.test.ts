@@ -47,14 +47,12 @@ test('axport health does not take another server for the service', async () => {
   )
 })
 
-test('axport health --wait waits until a service that starts is ready, and gives up in time', async () => {
+test('axport health --wait waits until a service that starts is ready, and gives up when its time or the process is over', async () => {
   const port = String(await freePort())
   expect(errorLine(await health({ ADMIN_PORT: port }, '--wait', '1s'), 1)).toContain('nothing listens')
   const gone = Bun.spawnSync(['true']).pid
-  const before = performance.now()
-  const ended = await health({ ADMIN_PORT: port }, '--wait', '60s', '--process', String(gone))
+  const ended = await health({ ADMIN_PORT: port }, '--wait', '1h', '--process', String(gone))
   expect(errorLine(ended, 1)).toContain('nothing listens')
-  expect(performance.now() - before).toBeLessThan(30_000)
   const waiting = start(['health', '--wait', '60s'], { env: { ADMIN_PORT: port } })
   const running = await world.serve([], { ADMIN_PORT: port })
   expect(await (await waiting).finished).toEqual({ code: 0, stdout: 'ready\n', stderr: '' })

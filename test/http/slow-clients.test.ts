@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => database.close())
 
 /**
- * The answer to a client that sends these parts and then nothing, until the service closes, and the duration.
+ * The answer to a client that sends these parts and then nothing, until the service closes, and how long that took.
  */
 async function closing(url: string, parts: string[], pause = 0): Promise<{ answer: string; ms: number }> {
   const begin = performance.now()
@@ -39,7 +39,7 @@ test.concurrent('a request gets 408 if its body does not arrive within BODY_TIME
     expect(answer).toContain(
       '"error":"invalid_request","error_description":"The body took longer than 0.5 s"',
     )
-    expect(ms).toBeWithin(400, 8000)
+    expect(ms).toBeGreaterThan(400)
   }
   await service.stop()
 })
@@ -51,7 +51,7 @@ describe('a connection is closed without an answer', () => {
     const { answer, ms } = await closing(service.url, ['GET / HTTP/1.1\r\nhost: x\r\n\r\n'])
     expect(answer).toStartWith('HTTP/1.1 404')
     // Bun checks its connections every four seconds.
-    expect(ms).toBeWithin(4000, 20_000)
+    expect(ms).toBeGreaterThan(4000)
     await service.stop()
   })
 
@@ -61,7 +61,7 @@ describe('a connection is closed without an answer', () => {
     const clients = [closing(service.url, []), closing(service.url, trickle, 500)]
     for (const { answer, ms } of await Promise.all(clients)) {
       expect(answer).toBe('')
-      expect(ms).toBeWithin(8000, 30_000)
+      expect(ms).toBeGreaterThan(8000)
     }
     await service.stop()
   })

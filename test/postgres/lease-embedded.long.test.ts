@@ -29,7 +29,7 @@ const reading = (dir: string, pause: number) =>
      console.log('has read ' + JSON.stringify(rows) + ' in ' + runs)`,
   )
 
-test('a process that is stopped in a transaction holds the embedded database for a second, and then reads again', async () => {
+test('a process that is stopped in a transaction does not hold the embedded database, and reads again when it continues', async () => {
   const dir = notes.folder('stopped')
   // This process runs the engine.
   const database = await openDatabase(`embedded:${dir}`, 1)
@@ -37,9 +37,7 @@ test('a process that is stopped in a transaction holds the embedded database for
     const guest = reading(dir, 100)
     await guest.shows(/^reads 1$/m)
     signal(guest.pid, 'SIGSTOP')
-    const startedAt = performance.now()
     expect([...(await database.sql`select id from notes`)]).toEqual([{ id: 1 }])
-    expect(performance.now() - startedAt).toBeLessThan(5000)
     signal(guest.pid, 'SIGCONT')
     await guest.shows(/^has read \[\{"id":1\}\] in 2$/m)
   } finally {

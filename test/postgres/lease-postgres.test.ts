@@ -92,13 +92,11 @@ describe('a lease on a Postgres', () => {
       return await together(lease, ask(lease, 'select pg_sleep(60)'), ask(lease, 'select 2 as two'))
     })
     const ending = gone.catch(error => error)
-    const startedAt = performance.now()
     const sleeping = async () =>
       (await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`).count === 1
     await until('it sleeps', sleeping)
     client.abort()
     expect(await ending).toBeInstanceOf(ClientGone)
-    expect(performance.now() - startedAt).toBeLessThan(30_000)
     await until('it has ended', async () => !(await sleeping()) && patient.pool.connections.size === 0)
     expect(await ask(patient.forRequest(PATIENT), 'select 7 as n')).toEqual([{ n: 7 }])
     await patient.close()

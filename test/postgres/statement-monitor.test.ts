@@ -25,18 +25,6 @@ afterAll(async () => {
   await database.close()
 })
 
-test('all probes during slow statements use one connection', async () => {
-  const opened = await openDatabase(proxy.url, 1)
-  const db = opened.pool(BOUNDS, LOG)
-  await db.unsafe('select 1', [], { prepare: false })
-  const before = proxy.accepted
-  await db.unsafe('select pg_sleep(2)', [], { prepare: false })
-  expect(proxy.accepted - before).toBe(1)
-  expect(db.pool.unreachable).toBeUndefined()
-  await db.close()
-  await opened.close()
-})
-
 test('the connection of the probes is replaced when it is too old', async () => {
   const url = readPostgresUrl(database.url)
   const opened: Connection[] = []

@@ -228,6 +228,6 @@ describe('when another server answers than the one that was written', () => {
     }
     const { outcome } = await write(40, 'before the answer arrives', { meanwhile: async () => meanwhile() })
     expect(outcome).toBe('unknown: the database cannot be asked: it closes connections')
-    expect(performance.now() - start).toBeWithin(29_000, 36_000)
+    expect(performance.now() - start).toBeGreaterThan(29_000)
   })
 })

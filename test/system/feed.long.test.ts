@@ -82,7 +82,7 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
       ({ document }) => document,
     )
 
-  test('has five commands that set up a feed from two empty databases; the feed loads changes within its period', async () => {
+  test('has five commands that set up a feed from two empty databases; the feed loads changes in a later round', async () => {
     const [code = ''] = codeUnder('Try it: a made-up platform', 'sh')
     const [build = '', ...commands] = code.trim().split('\n')
     expect(build).toMatch(
@@ -94,7 +94,6 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
       const { code, stderr } = await shell(command).finished
       expect([command, code, stderr]).toEqual([command, 0, ''])
     }
-    const period = Number(/--every (\d+)s/.exec(feed)?.[1])
     const fed = shell(`exec ${feed}`)
     await fed.shows(/loaded \d+ rows in [\d.]+ s: \d+ inserted, 0 updated, 20 unchanged, 0 deleted\n/)
     expect(await isNow()).toEqual(await shouldBe())
@@ -102,9 +101,7 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
       await sql`update people set family = 'Ruiz' where person_no = 7`
       await sql`update observations set removed_at = now() where observation_no = 70`
     })
-    const changed = performance.now()
     await fed.shows(/: 0 inserted, 1 updated, \d+ unchanged, [1-9] deleted\n/)
-    expect(performance.now() - changed).toBeLessThan((period + 5) * 1000)
     expect(await isNow()).toEqual(await shouldBe())
     expect(await staleRecords(sql)).toBeEmpty()
     fed.signal('SIGTERM')

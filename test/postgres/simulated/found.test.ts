@@ -94,3 +94,18 @@ test.each(plans)('%s', (_, setting, actions) => {
   )
   expect(new Set(faults)).toEqual(new Set([undefined]))
 })
+
+test('all probes during slow statements use one connection', () => {
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const trace: string[] = []
+    // The server is probed after each 300 ms without an answer.
+    const actions = [ask(0, 5), ask(50, 9000), ask(10_000, 9000)]
+    new Simulation({ seed, setting: { ...SETTING, statement: 10_000 }, actions }, trace).run()
+    const during = trace.slice(
+      0,
+      trace.findIndex(line => line.endsWith('2 is over: rows')),
+    )
+    const counts = during.flatMap(line => /connections: (\d+)/.exec(line)?.[1] ?? [])
+    expect(counts).toEqual(['1', '2'])
+  }
+})

@@ -31,7 +31,7 @@ const OUTAGES: { what: string; workers: number; away: Act; back: Act }[] = [
 ]
 
 test.each(OUTAGES)(
-  'while a database $what, requests get 503 without a busy loop; 2 s after its return, they get 200',
+  'while a database $what, requests get 503 without a busy loop, and 200 after its return',
   async outage => {
     const { workers, away, back } = outage
     await trial(world, { workers, logLines: ONE_OUTAGE }, async trial => {

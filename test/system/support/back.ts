@@ -14,6 +14,9 @@ export interface Loaded {
   database: string
 }
 
+/** The milliseconds within which every endpoint is back. A promise that only holds when no other test runs. */
+export const RECOVERY_MS = 2000
+
 /** For each endpoint. Each sends one request after the other. */
 const CLIENTS = 3
 const PAUSE_MS = 10

@@ -14,7 +14,7 @@ export interface Trial {
   probe: HealthProbe
   /** Waits until the API answers 503, and /ready answers 503 because of the database. */
   untilDown(): Promise<unknown>
-  /** Checks that all endpoints and /ready answer 200 within 2 s from this call. */
+  /** Checks that all endpoints and /ready answer 200 again. */
   recovers(): Promise<void>
   /** Waits until the load has received this many further pages. */
   untilServed(pages: number): Promise<unknown>

@@ -12,8 +12,7 @@ import { requires } from '../support/requires.ts'
 import { type Served, serveWith } from '../support/served.ts'
 import { until } from '../support/until.ts'
 import { withConnection } from '../support/with-connection.ts'
-import { recoveryMs } from './chaos/support/recovery.ts'
-import { backAfter, type Loaded } from './support/back.ts'
+import { backAfter, type Loaded, RECOVERY_MS } from './support/back.ts'
 import { integrate } from './support/operations.ts'
 import { PGBOUNCER, startDocumentedPgBouncer } from './support/pgbouncer.ts'
 
@@ -66,7 +65,7 @@ requires(PGBOUNCER).describe('behind PgBouncer with the file in docs/operate/dat
     const late: number[] = []
     for (let trial = 0; trial < TRIALS; trial++) {
       const ms = await backAfter(loaded, () => act(trial))
-      if (ms > recoveryMs()) late.push(ms)
+      if (ms > RECOVERY_MS) late.push(ms)
     }
     expect(late).toEqual([])
   }
