@@ -212,7 +212,7 @@ describe('a restore', () => {
     })
   })
 
-  test('invalidates the hints of a running service', async () => {
+  test('is shown at once by a service that runs', async () => {
     await withEmpty(async database => {
       const { sql } = database
       await restoreFrom(file, sql)

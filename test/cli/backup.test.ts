@@ -141,7 +141,7 @@ describe('axport restore into Postgres', () => {
     expect(errorLine(await inTarget('restore', file), 1)).toContain('the database is not empty')
   })
 
-  test('restores a database that only its owner, roles of --grant-backup and members of pg_read_all_data can back up', async () => {
+  test('restores a database that a role of --grant-loader cannot back up, and a member of pg_read_all_data can', async () => {
     lock.release()
     const role = await makeRole()
     const out = join(folder, 'of-role')

@@ -228,7 +228,7 @@ describe('axport integration', () => {
 })
 
 describe('axport erase', () => {
-  test('names the recipients of the records when the answer to COMMIT was lost', async () => {
+  test('reports the erasure when the answer to COMMIT was lost', async () => {
     await record(database.sql)
     proxy.cutAt('before the answer arrives')
     const { code, stdout } = await run('erase', '501', '--yes', '--json')

@@ -72,7 +72,7 @@ describe('while no standby confirms a COMMIT', () => {
     expect({ code, stderr }).toEqual({ code: 4, stderr: `axport: all was loaded, ${NOT_CONFIRMED}\n` })
   })
 
-  test('erase names the recipients', async () => {
+  test('erase prints what it erased, as unconfirmed', async () => {
     const { code, stdout } = await interrupted(['erase', '501', '--yes', '--json'])
     expect(code).toBe(4)
     expect(JSON.parse(stdout)).toMatchObject({ erased: true, outcome: 'unconfirmed', assessments: 3 })

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(cleanUp)
 
-test('axport --help lists all commands and has an example, without any setting', () => {
+test('axport --help lists its commands and has an example, without any setting', () => {
   expect(tree[0]?.commands).toEqual(
     expect.arrayContaining(['demo', 'serve', 'migrate', 'import', 'integration', 'sample']),
   )
@@ -35,7 +35,7 @@ test('the help of every command fits a screen of 40 lines and 100 columns', () =
   expect(sizes.filter(({ lines, columns }) => lines > 40 || columns > 100)).toEqual([])
 })
 
-test('-h and help print the same text as --help for every command', async () => {
+test('-h and help print the same text as --help, for axport, a command and a command of a group', async () => {
   for (const path of [[], ['serve'], ['integration', 'create']]) {
     const expected = await axport([...path, '--help'])
     expect(await axport([...path, '-h'])).toEqual(expected)

@@ -128,7 +128,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await everything(database.sql)).toEqual(before)
   })
 
-  test('prints with --json everything that it prints as text', async () => {
+  test('prints with --json the counts, the reasons, the notes and the error', async () => {
     await run(fileOf('two', TWO))
     const json = async (...args: string[]) => JSON.parse((await run('--json', ...args)).stdout)
     const file = fileOf(

@@ -8,18 +8,24 @@ afterAll(cleanUp)
 
 const LINES = ndjsonOf([proctor(78)])
 
-test('every command that writes names a read-only database, and what to do', async () => {
+test('a command that has something to write names a read-only database, and what to do', async () => {
   const { sql, url, close } = await openWorld('postgres')
   const { clientId } = await provision(sql)
+  // A refresh writes only if a record differs.
+  await sql`update export_records set is_archived = not is_archived`
   await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`)
   for (const args of [
     ['import', '-'],
     ['erase', '501', '--yes'],
+    ['refresh'],
     ['migrate', '--disclosures', 'on'],
     ['migrate', '--time-zone', 'America/Chicago'],
     ['integration', 'create', 'Name', '--organizations', '10', '--products', '1'],
     ['integration', 'scope', clientId, '--add-organizations', '11'],
+    ['integration', 'describe', clientId, '--name', 'Other'],
     ['integration', 'rotate', clientId],
+    ['integration', 'disable', clientId],
+    ['integration', 'enable', clientId],
     ['integration', 'delete', clientId, '--yes'],
   ]) {
     const run = await axport(args, { env: { DATABASE_URL: url }, stdin: { text: LINES } })

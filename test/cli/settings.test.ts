@@ -44,7 +44,7 @@ async function errorWith(env: Record<string, string>): Promise<string> {
 describe('DATABASE_URL', () => {
   const CHOICES = /postgres:\/\/.*embedded:DIR/
 
-  test('that is unset or blank ends every command that needs it, with an error that names both kinds of URL', async () => {
+  test('that is unset or blank ends serve, migrate, import and integration create, with an error that names both kinds of URL', async () => {
     const commands = [['serve'], ['migrate'], ['import', '-'], ['integration', 'create', 'x']]
     const calls = commands.map(args => axport(args, { cwd: folder }))
     const blanks = ['', '  '].map(DATABASE_URL => axport(['serve'], { env: { DATABASE_URL }, cwd: folder }))
@@ -158,7 +158,7 @@ describe('DATABASE_READ_URL', () => {
 })
 
 describe('a database', () => {
-  test('without a schema is refused by every command except migrate, and the error names migrate', async () => {
+  test('without a schema is refused by serve, import and integration create, and the error names migrate', async () => {
     for (const args of [['serve'], ['import', '-'], ['integration', 'create', 'x']]) {
       const finished = await axport(args, { env: { DATABASE_URL: empty.url, PORT: '0' } })
       expect(errorLine(finished, 1)).toMatch(/schema.*run axport migrate/)

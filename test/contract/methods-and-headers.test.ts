@@ -68,7 +68,7 @@ contract('The API', setup, api => {
   })
 
   describe('in its headers', () => {
-    test('forbids caching and content sniffing, has a challenge only with 401, and is the same for HEAD', async () => {
+    test('forbids caching of records, and content sniffing, has a challenge only with 401, and is the same for HEAD', async () => {
       const nobodys = 'Authorization: Bearer x'
       const cases: [path: string, headers: string[], status: number][] = [
         ...[...PATHS, `${LIST}?filter[seids][]=nobody`].map((path): [string, string[], number] => [

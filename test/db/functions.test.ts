@@ -173,7 +173,7 @@ test('a count that is too low after writes without triggers does not make later 
   expect(await counted(...wrong, 'select refresh_export_counts(array[1])')).toEqual(['0, 1: 1', '1, 1: 5'])
 })
 
-test('a secret and a token are valid until they expire, and are purged afterwards', async () => {
+test('a secret and a token are valid until they expire, and an ended secret is purged', async () => {
   const left = await undone(db.sql, async sql => {
     await sql`insert into integrations (client_id, name) values ('known', 'Known')`
     await sql`insert into integration_secrets (integration_id, digest, expires_at) select id, sha256('secret'), now() + interval '1 microsecond' from integrations`

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readAcceptEncoding } from '../../src/http/respond.ts'
 import { assessment, range, world } from '../support/fixtures.ts'
-import { LIST, TOKEN } from '../support/http.ts'
+import { LIST, TOKEN, tokenRequest } from '../support/http.ts'
 import { dial, exchange } from '../support/raw.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 
@@ -34,17 +34,17 @@ describe('Accept-Encoding', () => {
 
 describe('A compressed answer', () => {
   let service: TestService
-  let token: string
+  let client: Awaited<ReturnType<typeof authorize>>
 
   beforeAll(async () => {
     service = await startService('postgres')
     await load(service.sql, [...world(), ...range(60, at => assessment(9000 + at))])
-    token = (await authorize(service, [10], [1])).token
+    client = await authorize(service, [10], [1])
   })
   afterAll(() => service?.close())
 
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => {
-    const sent = { authorization: `Bearer ${token}`, 'x-request-id': 'same', ...headers }
+    const sent = { authorization: `Bearer ${client.token}`, 'x-request-id': 'same', ...headers }
     const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}`)
     return exchange(service.baseUrl, [`${method} ${path} HTTP/1.1`, ...lines])
   }
@@ -109,12 +109,20 @@ describe('A compressed answer', () => {
       expect(answer.headers.has('vary')).toBe(false)
       JSON.parse(answer.body.toString())
     }
+    const answer = await fetch(`${service.baseUrl}${TOKEN}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'accept-encoding': 'gzip, zstd' },
+      body: JSON.stringify(tokenRequest(client)),
+    })
+    expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, null])
   })
 
   test('is not sent to HTTP/1.0, which has no chunks: a large body has its length there too', async () => {
     const expected = (await get(`${LIST}?page=50`)).body.toString()
     const connection = dial(service.baseUrl)
-    connection.write(`GET ${LIST}?page=50 HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`)
+    connection.write(
+      `GET ${LIST}?page=50 HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${client.token}\r\n\r\n`,
+    )
     const [head = '', body] = (await connection.toEnd()).toString().split('\r\n\r\n')
     expect(head.toLowerCase()).not.toContain('transfer-encoding')
     expect(head).toContain(`Content-Length: ${Buffer.byteLength(expected)}`)
@@ -122,7 +130,7 @@ describe('A compressed answer', () => {
   })
 
   test('leaves its connection usable for hundreds of requests, including HEAD and errors', async () => {
-    const bearer = `Authorization: Bearer ${token}`
+    const bearer = `Authorization: Bearer ${client.token}`
     const cycle: [request: string[], status: number][] = [
       [[`GET ${LIST}?page=20 HTTP/1.1`, bearer, 'Accept-Encoding: gzip'], 200],
       [[`HEAD ${LIST} HTTP/1.1`, bearer, 'Accept-Encoding: gzip'], 200],

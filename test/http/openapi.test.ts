@@ -123,7 +123,7 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('has examples that equal the errors of the service', async () => {
+  test('has examples that equal the errors that these requests cause', async () => {
     await load(service.sql, world())
     const main = await authorize(service, [10], [1])
     const withoutOrganizations = await authorize(service, [], [1])

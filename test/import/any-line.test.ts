@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import pino from 'pino'
 import { BadLine, type ReadRecord } from '../../src/import/record.ts'
 import { readObject, readRow } from '../../src/import/rows.ts'
 import { assessment, educator, organization, product, REFERENCED } from '../support/fixtures.ts'
+import { idsOf, list } from '../support/http.ts'
 import { importLines, useDatabase } from '../support/import.ts'
 import { Floors, holds } from '../support/property.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { authorize, BACKENDS_OF_TIER, listen } from '../support/service.ts'
 import { seed, thorough } from '../support/tier.ts'
 
 /**
@@ -87,6 +89,8 @@ const anyAssessment = fc.record(
   },
   { requiredKeys: ['type', 'id', 'user_id', 'organization_id', 'product_id', 'certified_at'] },
 )
+/** Characters of names; in the order of the sort keys, the second is the first. */
+const CHARACTERS = ['x', 'İ', 'ﬃ', '𝄞', '👩']
 const line = fc.oneof(
   fc.oneof(named, user, anyAssessment, fc.jsonValue()).map(value => JSON.stringify(value)),
   fc.json(),
@@ -201,7 +205,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   })
 
   test('stores, sorts and searches the longest names that the reader accepts', async () => {
-    const lines = ['x', 'İ', 'ﬃ', '𝄞', '👩'].flatMap((character, index) => {
+    const lines = CHARACTERS.flatMap((character, index) => {
       const name = character.repeat(500)
       const id = index + 1
       return [
@@ -212,6 +216,19 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
       ]
     })
     expect(await importLines(database.sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
+    const ids = CHARACTERS.map((_, index) => index + 1)
+    const { url: baseUrl, stop } = listen(database, pino({ level: 'silent' }))
+    const { token } = await authorize({ ...database, baseUrl, logged: () => '' }, ids, ids)
+    for (const sort of ['user_name', 'proctor_name', 'product_name'])
+      expect([sort, idsOf(await list(baseUrl, token, { sort, order: 'ASC' }))]).toEqual([
+        sort,
+        [2, 1, 3, 4, 5],
+      ])
+    for (const id of ids) {
+      const search = CHARACTERS[id - 1]?.repeat(500) ?? ''
+      expect(idsOf(await list(baseUrl, token, { 'filter[search]': search }))).toEqual([id])
+    }
+    await stop()
   })
 
   test('stores every time of completion that the reader accepts, and shows it as YYYY-MM-DD', async () => {
@@ -224,6 +241,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
         expect(lines.length).toBeGreaterThan(instants.length / 4)
         expect(await importLines(database.sql, ...lines, ...REFERENCED)).toMatchObject({ loaded: true })
         const rows = await database.sql`select document::json ->> 'certified_on' as day from export_records`
+        expect(rows.length).toBeGreaterThanOrEqual(lines.length)
         for (const { day } of rows) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/)
       },
     )

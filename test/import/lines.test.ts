@@ -219,7 +219,7 @@ describe('gzip', () => {
       expect(await failure(read(Buffer.concat([compressed, rest])))).toMatch(advice)
   })
 
-  test('is refused if any byte is damaged, as damaged gzip data or as invalid UTF-8', async () => {
+  test('is refused wherever a byte is damaged, as damaged gzip data or as invalid UTF-8', async () => {
     for (let place = 12; place < compressed.length; place += 3) {
       const damaged = Buffer.from(compressed)
       damaged.writeUInt8(damaged.readUInt8(place) ^ 0x55, place)

@@ -113,7 +113,7 @@ describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend =
     expect(await idsOf(sql, 'users')).toEqual([5, 77, EDUCATOR])
   })
 
-  test('are compared in reasonable time even if there are 20,000', async () => {
+  test('are all counted, even if there are 20,000', async () => {
     const many = Array.from({ length: 20_000 }, (_, at) => organization(ORGANIZATION, `Organization ${at}`))
     expect(await importLines(database.sql, ...many)).toMatchObject({ loaded: false, total: 20_000 })
   })

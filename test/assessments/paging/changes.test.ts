@@ -188,9 +188,17 @@ describe('the log of changes', () => {
 
   test('is committed in the order of positions, by writers of any table', async () => {
     const order: bigint[] = []
-    const writers = [1, 2, 3, 4, 5].map(organization =>
+    const writes = [
+      'update assessments set legacy_record = not legacy_record where organization_id = 1',
+      'update assessment_parts set proctor_id = 1 + proctor_id % 9 where id = 50',
+      `update users set first_name = 'Other' where id = 3`,
+      `update products set name = 'New' where id = 2`,
+      `update organizations set name = 'New' where id = 4`,
+      'update export_records set certified_on = certified_on + 1 where id = 60',
+    ]
+    const writers = writes.map(statement =>
       database.sql.begin(async sql => {
-        await sql`update assessments set legacy_record = not legacy_record where organization_id = ${organization}`
+        await sql.unsafe(statement)
         const newest = BigInt((await log(sql as unknown as Sql)).at(-1)?.position ?? 0)
         order.push(newest)
         // No other writer logs a change before this commit. The pause would let another writer do so.
