@@ -1,16 +1,19 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { recordDisclosures } from '../../src/assessments/disclosure.ts'
+import { MAX_PAGE } from '../../src/contract.ts'
 import { purgeDisclosures, setDisclosing } from '../../src/tables/disclosing.ts'
 import { record, recorded } from '../support/disclosures.ts'
-import { assessment, educator, ORGANIZATION, PRODUCT, world } from '../support/fixtures.ts'
+import { assessment, educator, ORGANIZATION, organization, PRODUCT, world } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
-import { bearer, get, LIST, send } from '../support/http.ts'
+import { bearer, get, idsOf, LIST, type ListBody, send } from '../support/http.ts'
 import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 /** The disclosures that are recorded before an answer is sent, and the answers that cannot be recorded. */
 
 const LARGE = 4_000_000_000
+/** An organization whose records only one test reads. */
+const OTHER = 20
 
 describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend => {
   const service = useService(backend)
@@ -62,6 +65,19 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
         people: ['501'],
       },
     ])
+  })
+
+  test('of the largest page, every record is recorded', async () => {
+    const ids = Array.from({ length: MAX_PAGE }, (_, at) => 20_001 + at)
+    await load(service.sql, [
+      organization(OTHER),
+      ...ids.map(id => assessment(id, { organization_id: OTHER })),
+    ])
+    const { token } = await authorize(service, [OTHER], [PRODUCT])
+    const { body } = await get(service.baseUrl, token, `${LIST}?page=${MAX_PAGE}`)
+    expect(idsOf(body as ListBody)).toEqual(ids)
+    const [{ assessments } = { assessments: [] }] = await recorded(service.sql)
+    expect(assessments.map(Number)).toEqual(ids)
   })
 
   test('only ids beyond four bytes are recorded in the columns for large ids', async () => {

@@ -192,7 +192,7 @@ describe('a connection to a Postgres with TLS', () => {
     expect((await service.list()).status).toBe(200)
     expect(service.newMessages()).toEqual([])
     proxy.setNetwork({ is: 'garbling' })
-    await expectUnavailable(service, 2000)
+    await expectUnavailable(service)
     proxy.setNetwork({ is: 'normal' })
     await service.recovery()
     await Promise.all([sql.end(), watcher.end(), service.stop()])
