@@ -4,6 +4,9 @@ import { SETTINGS } from '../src/config.ts'
 
 const root = join(import.meta.dir, '..')
 
+/** The page whose help texts are generated. */
+export const COMMANDS_PAGE = 'docs/operate/commands.md'
+
 /** A command or a group of commands: [] for axport itself, ["integration", "create"] for a command in a group. */
 export interface ShownCommand {
   path: string[]
@@ -12,44 +15,29 @@ export interface ShownCommand {
 }
 
 /**
- * The generated documents, by their paths in the project.
+ * The documents that are generated, wholly or in part, by their paths in the project.
  * @param commands every command and group, in the order of the help texts
+ * @param commandsPage the text of docs/operate/commands.md, of which only the help texts are generated
  */
-export function generatedDocuments(commands: ShownCommand[]): Record<string, string> {
-  return { 'docs/operate/commands.md': commandsPage(commands), 'docs/operate/settings.md': settingsPage() }
+export function generatedDocuments(commands: ShownCommand[], commandsPage: string): Record<string, string> {
+  return { [COMMANDS_PAGE]: withHelp(commandsPage, commands), 'docs/operate/settings.md': settingsPage() }
 }
 
-function commandsPage(commands: ShownCommand[]): string {
-  const sections = commands.map(
-    ({ path, help }) => `## ${['axport', ...path].join(' ')}\n\n\`\`\`\n${help.trimEnd()}\n\`\`\`\n`,
+/** The page with a section for each command: its help, and what the page has after the help. */
+function withHelp(page: string, commands: ShownCommand[]): string {
+  const [beginning = '', ...sections] = page.split(/^## (?=axport\b)/m)
+  const kept = new Map(
+    sections.map(section => {
+      const [, heading = '', rest = ''] = /^(.*)\n\n```\n[\s\S]*?\n```\n([\s\S]*)$/.exec(section) ?? []
+      return [heading, rest.trim()]
+    }),
   )
-  return `# Commands
-
-<!-- made by \`bun run docs\` from the --help of each command -->
-
-- \`ID\` is the client id of an integration.
-- Errors are one line on standard error that says what is wrong and what to do.
-- In tables and lists for people, control characters in names are shown as escapes (\`\\u{1b}\`); \`--json\` has them as
-  they are.
-
-Exit codes:
-
-- 0: done
-- 1: failed
-- 2: called wrongly
-- 3: the answer to COMMIT was lost, and it is not known whether the change was made. Standard error names the command
-  that shows it, and \`--json\` has \`"outcome": "unknown"\`. A secret that is printed works only if the change was made.
-- 4: the change is made, and no standby of \`synchronous_standby_names\` has confirmed it; \`--json\` has \`"outcome":
-  "unconfirmed"\`. Wait until the standbys are back. Do not repeat \`integration create\` and \`rotate\`: that makes another
-  integration, or ends the secret that was printed.
-- 75: a part of the work remains.
-  - \`pull\` has kept the pages that it read: run the same command again.
-  - \`integration disable\`, \`enable\`, \`scope\`, \`rotate\`, \`delete\`, \`erase\` and \`migrate\` have made the change, and a
-    standby has not replayed it yet: wait, and do not run the command again.
-  - \`import\`, \`restore\` and \`refresh\` have committed the data, and VACUUM failed: the line has the statement to run.
-- 130: interrupted
-
-${sections.join('\n')}`
+  const written = commands.map(({ path, help }) => {
+    const heading = ['axport', ...path].join(' ')
+    const parts = [`## ${heading}`, `\`\`\`\n${help.trimEnd()}\n\`\`\``, kept.get(heading)]
+    return parts.filter(Boolean).join('\n\n')
+  })
+  return `${beginning}${written.join('\n\n')}\n`
 }
 
 function settingsPage(): string {
@@ -101,6 +89,8 @@ async function helpOf(path: string[]): Promise<ShownCommand[]> {
   return [{ path, help }, ...below.flat()]
 }
 
-if (import.meta.main)
-  for (const [path, text] of Object.entries(generatedDocuments(await helpOf([]))))
+if (import.meta.main) {
+  const page = await Bun.file(join(root, COMMANDS_PAGE)).text()
+  for (const [path, text] of Object.entries(generatedDocuments(await helpOf([]), page)))
     await Bun.write(join(root, path), text)
+}

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { generatedDocuments } from '../../scripts/docs.ts'
+import { COMMANDS_PAGE, generatedDocuments } from '../../scripts/docs.ts'
 import type { ReadRecord } from '../../src/import/record.ts'
 import { type CommandLevel, commandTree } from '../support/command-tree.ts'
 import { cleanUp } from '../support/executable.ts'
@@ -53,8 +53,21 @@ describe('the commands and settings', () => {
   })
 
   test('are documented in docs/operate exactly as `bun run docs` writes them', () => {
-    for (const [path, text] of Object.entries(generatedDocuments(commands)))
+    for (const [path, text] of Object.entries(generatedDocuments(commands, read(COMMANDS_PAGE))))
       expect(read(path), 'run: bun run docs').toBe(text)
+  })
+
+  test('have an example in docs/operate/commands.md, each one', () => {
+    const sections = read(COMMANDS_PAGE).split(/^## /m)
+    const names = commands
+      .filter(level => level.commands.length === 0)
+      .map(({ path }) => `axport ${path.join(' ')}`)
+    const without = names.filter(name => {
+      const section = sections.find(text => text.startsWith(`${name}\n`)) ?? ''
+      return !new RegExp(`\\n\`\`\`console\\n[\\s\\S]*?^\\$ (?:\\w+=\\S+ )*${name}\\b`, 'm').test(section)
+    })
+    expect(names.length).toBeGreaterThan(25)
+    expect(without).toEqual([])
   })
 
   test('are in the table of the README, which has no other commands', () => {

@@ -6,7 +6,7 @@ import { pageOf, ROOT } from '../support/document.ts'
 import { cleanUp, emptyFolder, executable } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { program, requires } from '../support/requires.ts'
-import { patternOf, typeAll, typedIn } from './support/console.ts'
+import { expectTyped } from './support/console.ts'
 
 setDefaultTimeout(300_000)
 
@@ -34,17 +34,8 @@ requires(PSQL, CURL).describe('docs/operate/tutorial.md', () => {
     const ports = { 3000: await freePort(), 3001: await freePort(), 5432: new URL(postgres.url()).port }
     const here = (text: string) =>
       Object.entries(ports).reduce((text, [port, free]) => text.replaceAll(port, String(free)), text)
-    const typed = typedIn(here(pageOf('tutorial.md').replace(SUPERUSER, postgres.url())))
-    expect(typed.length).toBeGreaterThan(35)
     const env = { PATH: `${cwd}:${process.env.PATH}`, HOME: cwd, PORT: String(ports[3000]) }
-    const outputs = await typeAll(
-      typed.map(({ command }) => command),
-      { cwd, env },
-    )
-    for (const [at, { command, output }] of typed.entries())
-      expect({ command, output: `${outputs[at]}\n` }).toEqual({
-        command,
-        output: expect.stringMatching(patternOf(output)),
-      })
+    const page = here(pageOf('tutorial.md').replace(SUPERUSER, postgres.url()))
+    expect(await expectTyped(page, { cwd, env })).toBeGreaterThan(35)
   })
 })

@@ -1,11 +1,16 @@
+import { expect } from 'bun:test'
+
 /** A command of a page, and the output that the page shows for it. */
-export interface Typed {
+interface Typed {
   command: string
   output: string
 }
 
-/** The commands in the `console` blocks of a page, in their order: a line that begins with `$ `, then its output. */
-export function typedIn(page: string): Typed[] {
+/**
+ * The commands in the `console` blocks of a page, in their order: a line that begins with `$ `, then its output. A command
+ * that goes on until Ctrl-C has the line `^C` at the end of its output, as on a terminal.
+ */
+function typedIn(page: string): Typed[] {
   return [...page.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
     block
       .split(/^\$ /m)
@@ -17,15 +22,38 @@ export function typedIn(page: string): Typed[] {
   )
 }
 
+/** Types the commands of a page, and expects of each the output that the page shows. Returns how many there were. */
+export async function expectTyped(
+  page: string,
+  options: { cwd: string; env: Record<string, string> },
+): Promise<number> {
+  const typed = typedIn(page)
+  const outputs = await typeAll(typed, options)
+  for (const [at, { command, output }] of typed.entries())
+    expect({ command, output: `${outputs[at]}\n` }).toEqual({
+      command,
+      output: expect.stringMatching(patternOf(output)),
+    })
+  return typed.length
+}
+
 const MARK = '@@@'
 
+/** What is typed for a command. One that goes on is interrupted when it has printed the last line before `^C`. */
+function lineOf({ command, output }: Typed): string {
+  if (!output.endsWith('\n^C')) return command
+  const last = output.split('\n').at(-2) as string
+  const shown = `until grep -qxF ${JSON.stringify(last)} .shown; do sleep 0.1; done`
+  return `${command} > .shown & ${shown}; kill -INT $!; wait $!; sed '/^${last}$/q' .shown; echo '^C'`
+}
+
 /** Runs commands in one shell, as somebody who types them. Returns what each printed, without the end of its last line. */
-export async function typeAll(
-  commands: string[],
+async function typeAll(
+  commands: Typed[],
   options: { cwd: string; env: Record<string, string> },
 ): Promise<string[]> {
   // A line that ends with & would be empty if the mark followed it.
-  const script = commands.flatMap(command => [command, `echo ${MARK}`]).join('\n')
+  const script = commands.flatMap(typed => [lineOf(typed), `echo ${MARK}`]).join('\n')
   const shell = Bun.spawn(['bash', '-c', `exec 2>&1\n${script}`], {
     ...options,
     stdin: 'ignore',
@@ -38,11 +66,14 @@ export async function typeAll(
   return outputs.slice(0, -1).map(output => output.trimEnd())
 }
 
-/** A pattern of an output in which `…` stands for anything on a line, and a line of `…` alone for any lines. The output ends with \n. */
-export function patternOf(output: string): RegExp {
+/**
+ * A pattern of an output in which `…`, with the spaces after it, stands for anything on a line, and a line of `…` alone for
+ * any lines. The output ends with \n.
+ */
+function patternOf(output: string): RegExp {
   const lines = output
     .split('\n')
-    .map(line => (line === '…' ? '(?:.*\\n)*' : `${line.split('…').map(literal).join('.*')}\n`))
+    .map(line => (line === '…' ? '(?:.*\\n)*' : `${line.split(/… */).map(literal).join('.*')}\n`))
   return new RegExp(`^${lines.join('')}$`)
 }
 
