@@ -2,7 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ImportOptions, ImportResult } from '../../src/import/result.ts'
-import { codeUnder, FEED, queriesUnder } from '../support/document.ts'
+import { codeUnder, IDS, queriesUnder } from '../support/document.ts'
 import { cleanUp } from '../support/executable.ts'
 import { idsOf, staleRecords, useDatabase } from '../support/import.ts'
 import { QUERIES, round, usePlatform } from '../support/platform-example.ts'
@@ -61,7 +61,7 @@ describe('the documented queries', () => {
       expect(reasonOf(await load(platform.url, others))).toMatch(
         /^assessment \d+ has the id of a part of assessment \d+$/,
       )
-      expect(codeUnder('Other ids, later', 'sh')[0]).toContain('--sync --max-removed 100%')
+      expect(codeUnder('Other ids, later', 'sh', IDS)[0]).toContain('--sync --max-removed 100%')
       for (const queries of [others, evenAndOdd])
         await expectAll(await load(platform.url, queries, { sync: { percent: 100 } }))
     })
@@ -117,7 +117,7 @@ describe('the documented queries', () => {
     })
 
     test('load all rows by a table of numbers, which triggers fill', async () => {
-      await platform.sql.unsafe(codeUnder('Uuids and other texts', 'sql')[0] as string)
+      await platform.sql.unsafe(codeUnder('Uuids and other texts', 'sql', IDS)[0] as string)
       const queries = queriesUnder('Uuids and other texts')
       await expectAll(await load(platform.url, queries))
       await platform.sql`insert into people (person_no, given, family) values (1000, 'New', 'Person')`
@@ -143,7 +143,7 @@ describe('the documented queries', () => {
 })
 
 test('the documented chance of a collision is the one of keys with 52 random bits', () => {
-  const rows = [...FEED.matchAll(/^\| ([\d,]+) \| 1 in ([\d,]+) \|$/gm)].map(([, ...cells]) =>
+  const rows = [...IDS.matchAll(/^\| ([\d,]+) \| 1 in ([\d,]+) \|$/gm)].map(([, ...cells]) =>
     cells.map(cell => Number(cell.replaceAll(',', ''))),
   )
   expect(rows).toHaveLength(3)

@@ -8,7 +8,10 @@ export const ROOT = join(import.meta.dir, '..', '..')
 export const pageOf = (name: string) => readFileSync(join(ROOT, 'docs', 'operate', name), 'utf8')
 
 /** The text of docs/operate/feed.md. */
-export const FEED = pageOf('feed.md')
+const FEED = pageOf('feed.md')
+
+/** The text of docs/operate/ids.md. */
+export const IDS = pageOf('ids.md')
 
 /** The text of docs/integrate/sync.md. */
 export const SYNC = readFileSync(join(ROOT, 'docs', 'integrate', 'sync.md'), 'utf8')
@@ -22,9 +25,9 @@ export function codeUnder(heading: string, language: string, page = FEED): strin
   )
 }
 
-/** The queries in the code blocks under a heading of docs/operate/feed.md, by their files. */
+/** The queries in the code blocks under a heading of docs/operate/ids.md, by their files. */
 export function queriesUnder(heading: string): Record<string, string> {
-  const texts = codeUnder(heading, 'sql').join('')
+  const texts = codeUnder(heading, 'sql', IDS).join('')
   return Object.fromEntries(
     [...texts.matchAll(/^-- (\w+\.sql)\n([^;]*;)/gm)].map(([, file, text]) => [file, text]),
   ) as Record<string, string>
