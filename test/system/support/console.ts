@@ -22,11 +22,15 @@ function typedIn(page: string): Typed[] {
   )
 }
 
+interface TypingOptions {
+  cwd?: string
+  env?: Record<string, string>
+  /** The command that starts the shell, if it is not this machine's bash. */
+  shell?: string[]
+}
+
 /** Types the commands of a page, and expects of each the output that the page shows. Returns how many there were. */
-export async function expectTyped(
-  page: string,
-  options: { cwd: string; env: Record<string, string> },
-): Promise<number> {
+export async function expectTyped(page: string, options: TypingOptions): Promise<number> {
   const typed = typedIn(page)
   const outputs = await typeAll(typed, options)
   for (const [at, { command, output }] of typed.entries())
@@ -50,16 +54,16 @@ function lineOf({ command, output }: Typed): string {
 /** Runs commands in one shell, as somebody who types them. Returns what each printed, without the end of its last line. */
 async function typeAll(
   commands: Typed[],
-  options: { cwd: string; env: Record<string, string> },
+  { shell = ['bash'], ...options }: TypingOptions,
 ): Promise<string[]> {
   // A line that ends with & would be empty if the mark followed it.
   const script = commands.flatMap(typed => [lineOf(typed), `echo ${MARK}`]).join('\n')
-  const shell = Bun.spawn(['bash', '-c', `exec 2>&1\n${script}`], {
+  const running = Bun.spawn([...shell, '-c', `exec 2>&1\n${script}`], {
     ...options,
     stdin: 'ignore',
     stdout: 'pipe',
   })
-  const text = await new Response(shell.stdout).text()
+  const text = await new Response(running.stdout).text()
   const outputs = text.split(`${MARK}\n`)
   if (outputs.length !== commands.length + 1)
     throw new Error(`the shell ended after ${outputs.length - 1} commands: ${text.slice(-500)}`)

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { version } from '../../package.json'
+import { selfSigned } from '../support/certificate.ts'
+import { pageOf } from '../support/document.ts'
+import { cleanUp } from '../support/executable.ts'
+import { program, requires } from '../support/requires.ts'
+import { until } from '../support/until.ts'
+import { expectTyped } from './support/console.ts'
+import { NGINX } from './support/nginx.ts'
+import { blocks, bootPageMachine, type PageMachine } from './support/page-machine.ts'
+import { laterSources } from './support/releases.ts'
+import { SYSTEMD } from './support/systemd.ts'
+
+setDefaultTimeout(300_000)
+
+const PSQL = program('psql', 'postgresql-client-15')
+const CURL = program('curl', 'curl')
+const PROMETHEUS = program('prometheus', 'prometheus')
+const LATER = '0.2.0'
+
+/** Where the archive of the release was unpacked: the folder that has `docs`. */
+const RELEASE = `/root/${version}/axport-${version}`
+
+/** An expanding migration, as a later version may have. */
+const ADDED = {
+  name: '9000_added',
+  sql: '-- compatible-with: 16\ncreate table added (id bigint primary key);\n',
+}
+
+// Each command is that of a page. What a page leaves open is filled in here: the name of a certificate, a password.
+requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
+  'the pages, followed on an empty machine,',
+  () => {
+    let page: PageMachine
+    let run: PageMachine['run']
+    let asPostgres: PageMachine['asPostgres']
+    let credentials: string
+
+    const metrics = (port: number) => run(`curl -s http://127.0.0.1:${port}/metrics`)
+    const schemaOf = async (port: number) => /version="([^"]+)"/.exec(await metrics(port))?.[1]
+    const owner = (command: string) => run(`export DATABASE_URL_FILE=/etc/axport/owner-url\n${command}`)
+    const [restart = ''] = blocks('install.md', 'The service').slice(1)
+
+    beforeAll(async () => {
+      page = await bootPageMachine({ sources: laterSources(LATER, ADDED), version: LATER })
+      run = page.run
+      asPostgres = page.asPostgres
+    })
+    afterAll(async () => {
+      await page?.stop()
+      await cleanUp()
+    })
+
+    test('install a release', async () => {
+      for (const code of blocks('install.md', 'The executable')) await run(code, `/root/${version}`)
+      expect(await run('readlink /usr/local/bin/axport /usr/local/bin/axport-serve')).toBe(
+        `axport-${version}\n`.repeat(2),
+      )
+    })
+
+    test('give a tutorial whose every command prints what the page shows', async () => {
+      const shell = page.machine.inside('env', '-C', RELEASE, 'bash')
+      expect(await expectTyped(pageOf('tutorial.md'), { shell })).toBeGreaterThan(35)
+    })
+
+    test('make a database, its roles, secrets and two instances of the service', async () => {
+      for (const code of blocks('install.md', 'The database')) await asPostgres(code)
+      for (const code of blocks('install.md', 'Secrets and where they are')) await run(code)
+      for (const code of blocks('privacy.md', 'What is recorded')) await owner(code)
+      const [start = ''] = blocks('install.md', 'The service')
+      expect(await run(start, `/root/${version}`)).toContain('"ready":true')
+    })
+
+    test('leave no secret that anybody but root and its unit can read', async () => {
+      const urls = await run('stat -c "%n %U %a" /etc/axport/*-url')
+      expect(urls.trim().split('\n')).toEqual(
+        ['backup', 'loader', 'owner', 'serve'].map(name => `/etc/axport/${name}-url root 600`),
+      )
+      const pid = await run('systemctl show -P MainPID axport-serve@0')
+      const uid = (await run(`stat -c %u /proc/${pid.trim()}`)).trim()
+      expect(Number(uid)).toBeGreaterThan(60_000)
+      const others = await run('find /run/credentials -type f -not -user root | xargs stat -c "%u %a"')
+      for (const line of others.trim().split('\n')) expect(line).toMatch(/^6\d{4} 400$/)
+      const denied = await page.machine.sh(`setpriv --reuid ${uid} --clear-groups cat /etc/axport/loader-url`)
+      expect(denied.stderr).toContain('Permission denied')
+    })
+
+    test('follow a platform by the feed and compare it at night; a bad row waits', async () => {
+      const [role = ''] = blocks('feed.md', 'The role on the platform', 'sql')
+      const schema = join(RELEASE, 'docs', 'operate', 'platform-example')
+      await run(`cp ${schema}/schema.sql ${schema}/data.sql ${page.files}`)
+      writeFileSync(join(page.files, 'role.sql'), role.replace('…', 'password5'))
+      await asPostgres(
+        `createdb platform
+       for name in schema data role; do psql -q -d platform -f ${page.files}/$name.sql; done`,
+      )
+      const [, feed = ''] = blocks('install.md', 'Nightly jobs and the feed')
+      await run(feed, `/root/${version}`)
+      await run('ADMIN_PORT=3021 axport health --wait 60s')
+      expect(await run('systemctl show -P Result axport-sync')).toBe('success\n')
+      const state = await metrics(3011)
+      expect(state).toMatch(/^axport_feed_last_comparison_timestamp_seconds\{feed="platform"\} \d+/m)
+      expect(state).toContain('axport_feed_rejected_rows{feed="platform"} 0\n')
+      await asPostgres(
+        `psql -q -d platform -c "update people set given = ' ', family = ' ' where person_no = 8"`,
+      )
+      await run('systemctl start axport-sync')
+      expect(await metrics(3011)).toMatch(/^axport_feed_rejected_rows\{feed="platform"\} [1-9]/m)
+      expect(await run('stat -Lc %a /var/lib/axport-sync /var/lib/axport-sync/rejects.ndjson')).toBe(
+        '700\n600\n',
+      )
+    })
+
+    test('put nginx before the service, and restart under load without losing a request', async () => {
+      const { cert, key } = selfSigned('export.example.org')
+      for (const [name, text] of Object.entries({ cert, key }))
+        writeFileSync(join(page.files, `${name}.pem`), text)
+      await run(`cp ${page.files}/*.pem ${RELEASE}`)
+      const [proxy = ''] = blocks('proxies.md', 'Set it up')
+      await run(proxy, RELEASE)
+      const create =
+        'axport integration create Load --purpose Renewal --organizations all --products all --json'
+      credentials = (await owner(create)).trim()
+      const results = await page.underLoad(credentials, restart)
+      expect(Object.keys(results).sort()).toEqual(['page 200', 'token 200'])
+      expect(results['page 200']).toBeGreaterThan(500)
+    })
+
+    /** The state of an alert in Prometheus: inactive, pending or firing. */
+    const alertIs = async (name: string) => {
+      const rules = JSON.parse(await run('curl -s http://127.0.0.1:9090/api/v1/rules'))
+      return rules.data.groups[0].rules.find((rule: { name: string }) => rule.name === name)?.state
+    }
+
+    test('let Prometheus read all three processes, and fire an alert when many secrets are wrong', async () => {
+      const [prometheus = ''] = blocks('monitor.md', 'Metrics')
+      // Each second, so that the test need not wait for the next reading.
+      await run(`sed -i s/15s/1s/g prometheus.yml\n${prometheus}`, RELEASE)
+      await until('Prometheus has read all', async () => {
+        const up = JSON.parse(await run("curl -s 'http://127.0.0.1:9090/api/v1/query?query=up==1'"))
+        return up.data.result.length === 3
+      })
+      expect(await alertIs('AxportTokensRefused')).toBe('inactive')
+      const wrong = 'curl -s -d grant_type=client_credentials -d client_id=none -d client_secret=none'
+      await until(
+        'the alert fires',
+        async () => {
+          await run(`for i in {1..10}; do ${wrong} http://127.0.0.1:3000/oauth/token; done`)
+          return (await alertIs('AxportTokensRefused')) === 'firing'
+        },
+        30_000,
+      )
+    })
+
+    test('make a backup and rehearse it, and the metrics say when', async () => {
+      const [nights = ''] = blocks('install.md', 'Nightly jobs and the feed')
+      await run(nights)
+      const kept = await run('stat -c "%a" /var/lib/axport-backup/ && ls /var/lib/axport-backup/')
+      expect(kept).toMatch(/^700\naxport-\d{4}-\S+Z\.backup\n$/)
+      expect(await run('ls /var/cache/axport-rehearsal/')).toBe('')
+      expect(await run("systemctl list-timers --no-pager 'axport-*'")).toContain('3 timers listed')
+      expect(await run('journalctl -u axport-rehearsal -o cat')).toMatch(/has rendered [1-9]\d+ records/)
+      for (const name of ['backup', 'rehearsal']) {
+        const pattern = new RegExp(`^axport_last_${name}_timestamp_seconds (\\S+)$`, 'm')
+        const [, at] = pattern.exec(await metrics(3001)) ?? []
+        expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(300)
+      }
+    })
+
+    const records = (name: string) =>
+      asPostgres(`psql -d axport -XAtc "select count(*) from export_records where document like '%${name}%'"`)
+
+    test('answer the letter of a teacher, and erase her', async () => {
+      expect(await records('Given7 ')).toBe('7\n')
+      const [report = ''] = blocks('privacy.md', 'Who was shown whose records')
+      await owner(`cd /root; echo person7@example.org | ${report}`)
+      const letter = await run('cat answer.html; stat -c %a answer.html')
+      for (const part of ['Given7', 'Load', 'Renewal', '\n600\n']) expect(letter).toContain(part)
+      const [erase = ''] = blocks('privacy.md', 'Remove somebody')
+      const answer = await owner(erase.replaceAll('501', '7').replace(/erase 7$/m, 'erase 7 --yes'))
+      expect(answer).toMatch(/shown to +Load \(/)
+      await run('systemctl start axport-sync')
+      expect(await records('Given7 ')).toBe('0\n')
+    })
+
+    test('restore the backup of before, under the name of the old database, and erase her again', async () => {
+      const [create = '', restore = ''] = blocks('backup-upgrade.md', 'Restore')
+      const [rename = ''] = blocks('backup-upgrade.md', 'Restore', 'sql')
+      await asPostgres(create)
+      await run(restore)
+      await run(
+        `export DATABASE_URL=$(sed 's,/axport$,/axport_restored,' /etc/axport/owner-url); axport erase 7 --yes`,
+      )
+      await asPostgres(`psql -q -v ON_ERROR_STOP=1 -d postgres <<'SQL'\n${rename}\nSQL`)
+      await run('ADMIN_PORT=3001 axport health --wait 60s')
+      await run('systemctl start axport-sync')
+      expect([await records('Given7 '), await records('Given9 ')]).toEqual(['0\n', '7\n'])
+    })
+
+    test('upgrade under load, and go back under load', async () => {
+      const [upgrade = ''] = blocks('backup-upgrade.md', 'The list')
+      const [back = ''] = blocks('backup-upgrade.md', 'Going back')
+      const results = await page.underLoad(credentials, `cd /root/${LATER}\n${upgrade}`)
+      expect(Object.keys(results).sort()).toEqual(['page 200', 'token 200'])
+      expect([await schemaOf(3001), await schemaOf(3011)]).toEqual([LATER, LATER])
+      expect(await run('axport --version')).toStartWith(LATER)
+      const returned = await page.underLoad(credentials, back)
+      expect(Object.keys(returned).sort()).toEqual(['page 200', 'token 200'])
+      expect([await schemaOf(3001), await schemaOf(3011)]).toEqual([version, version])
+      expect(await run('axport --version')).toStartWith(LATER)
+      await run('systemctl start axport-backup axport-sync')
+      await run('ADMIN_PORT=3021 axport health --wait 60s')
+    })
+  },
+)
