@@ -186,8 +186,8 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
     })
 
     test('restore the backup of before, under the name of the old database, and erase her again', async () => {
-      const [create = '', restore = ''] = blocks('backup-upgrade.md', 'Restore')
-      const [rename = ''] = blocks('backup-upgrade.md', 'Restore', 'sql')
+      const [create = '', restore = ''] = blocks('backup.md', 'Restore')
+      const [rename = ''] = blocks('backup.md', 'Restore', 'sql')
       await asPostgres(create)
       await run(restore)
       await run(
@@ -200,8 +200,8 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
     })
 
     test('upgrade under load, and go back under load', async () => {
-      const [upgrade = ''] = blocks('backup-upgrade.md', 'The list')
-      const [back = ''] = blocks('backup-upgrade.md', 'Going back')
+      const [upgrade = ''] = blocks('upgrade.md', 'The list')
+      const [back = ''] = blocks('upgrade.md', 'Going back')
       const results = await page.underLoad(credentials, `cd /root/${LATER}\n${upgrade}`)
       expect(Object.keys(results).sort()).toEqual(['page 200', 'token 200'])
       expect([await schemaOf(3001), await schemaOf(3011)]).toEqual([LATER, LATER])
