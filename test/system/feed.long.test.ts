@@ -83,7 +83,7 @@ requires(PSQL).describe('a feed, and the other ways of docs/operate/other-source
       ({ document }) => document,
     )
 
-  test('loads the changes of a platform within its period', async () => {
+  test('loads the changes of a platform in a later round', async () => {
     const folder = 'docs/operate/platform-example'
     const feed = `axport import --queries ${folder}/queries --every 5s`
     for (const command of [
@@ -100,9 +100,7 @@ requires(PSQL).describe('a feed, and the other ways of docs/operate/other-source
       await sql`update people set family = 'Ruiz' where person_no = 7`
       await sql`update observations set removed_at = now() where observation_no = 70`
     })
-    const changed = performance.now()
     await fed.shows(/: 0 inserted, 1 updated, \d+ unchanged, [1-9] deleted\n/)
-    expect(performance.now() - changed).toBeLessThan(10_000)
     expect(await isNow()).toEqual(await shouldBe())
     expect(await staleRecords(sql)).toBeEmpty()
     fed.signal('SIGTERM')
