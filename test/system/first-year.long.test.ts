@@ -190,9 +190,7 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       const [rename = ''] = blocks('backup.md', 'Restore', 'sql')
       await asPostgres(create)
       await run(restore)
-      await run(
-        `export DATABASE_URL=$(sed 's,/axport$,/axport_restored,' /etc/axport/owner-url); axport erase 7 --yes`,
-      )
+      await run(`${restore.trim().split('\n')[0]}\naxport erase 7 --yes`)
       await asPostgres(`psql -q -v ON_ERROR_STOP=1 -d postgres <<'SQL'\n${rename}\nSQL`)
       await run('ADMIN_PORT=3001 axport health --wait 60s')
       await run('systemctl start axport-sync')
