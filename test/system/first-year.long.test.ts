@@ -73,6 +73,17 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       expect(await run(start, `/root/${version}`)).toContain('"ready":true')
     })
 
+    test('check the settings of the unit before a restart', async () => {
+      const [, code = ''] = /```\n([\s\S]*?)```/.exec(pageOf('settings.md')) ?? []
+      expect(code).toContain('axport serve --check --env-file $running')
+      await run('echo LOG_LEVEL=warn >/etc/axport/serve.env')
+      expect(await run(code)).toMatch(/^settings +ok +readable$[\s\S]*^serve can start: /m)
+      const config = await run(`${code.split('\n')[0]}; axport config --env-file $running`)
+      expect(config).toMatch(/^PORT +3000 +file /m)
+      expect(config).toMatch(/^DATABASE_URL_FILE +\/run\/credentials\/\S+ +file /m)
+      await run('rm /etc/axport/serve.env')
+    })
+
     test('leave no secret that anybody but root and its unit can read', async () => {
       const urls = await run('stat -c "%n %U %a" /etc/axport/*-url')
       expect(urls.trim().split('\n')).toEqual(
