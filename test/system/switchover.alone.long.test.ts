@@ -95,6 +95,22 @@ describe('target_session_attrs', () => {
     expect(await reached(over([primary], 'prefer-standby'))).toEqual([portOf(primary), portOf(primary)])
   })
 
+  test('prefer-standby that has met the primary first goes to the standby, and leaves no connection behind', async () => {
+    const database = await openDatabase(over([primary, standby], 'prefer-standby'), 1)
+    const pool = database.pool(limits, silent)
+    const [row] = (await pool.unsafe('select pg_is_in_recovery() as is', [], { prepare: false })) as object[]
+    expect(row).toEqual({ is: true })
+    const left = () =>
+      withConnection(
+        primary.url(),
+        sql =>
+          sql`select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+      )
+    await until('the primary has no connection', async () => (await left()).length === 0)
+    await pool.close()
+    await database.close()
+  })
+
   test('read-only accepts a primary whose transactions are read-only by default, and read-write does not', async () => {
     await setReadOnly(primary, 'on')
     expect(await reached(over([primary, standby], 'read-only'))).toEqual([portOf(primary), portOf(primary)])
