@@ -91,9 +91,7 @@ const readInForce = (db: Sql) =>
     select name, setting as value, source in ('user', 'database user', 'client', 'session') as "isOfRole"
     from pg_settings where name = any (${SETTINGS})`
 
-/**
- * What `alter role` has set for roles with privileges on the tables, and `alter database` for all.
- */
+/** What `alter role` has set for roles with privileges on the tables, and `alter database` for all. */
 async function readGiven(db: Sql): Promise<Given> {
   const rows = await db<{ role: string; name: string; value: string }[]>`
     select distinct on (role, name) coalesce(quote_ident(r.rolname), ${ALL}) as role,
@@ -105,7 +103,11 @@ async function readGiven(db: Sql): Promise<Given> {
         s.setrole = 0
         or r.rolcanlogin and exists (
           select from unnest(${TABLES}::text[]) as t
-          where has_table_privilege(r.oid, to_regclass(t), 'select, insert, update, delete')
+          join pg_class c on c.oid = to_regclass(t)
+          cross join aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) as granted
+          -- A superuser has every privilege, and is meant only if it owns the tables or was granted one.
+          where r.oid = granted.grantee
+            or granted.grantee <> 0 and not r.rolsuper and pg_has_role(r.oid, granted.grantee, 'usage')
         )
       )
     order by role, name, s.setdatabase desc`

@@ -230,6 +230,8 @@ describe('axport doctor reports', () => {
     await succeed(url, 'migrate', '--grant', serving.name)
     for (const role of [serving, stranger])
       await sql.unsafe(`alter role ${role.name} set log_statement = 'all'`)
+    // A superuser has every privilege, and is not meant.
+    await sql.unsafe(`alter role ${stranger.name} superuser`)
     const why = `Postgres writes searches, seids and imported rows into its log (log_statement of role ${serving.name})`
     const remedy = `alter role ${serving.name} in database ${name} set log_parameter_max_length = 0`
     const finding = `values in the log: warning, ${why}. As a superuser: ${remedy}`
