@@ -37,3 +37,20 @@ test('a request of HTTP/1.0 without Host is answered on every port', async () =>
   expect(await statusOf(admin, 'OPTIONS', '/ready')).toBe(405)
   await end()
 })
+
+test('what is no valid HTTP/1.1 gets 400 or 505 from Bun, without a body, an id and a line in the log', async () => {
+  const { url, log, end } = await world.serve()
+  for (const [bytes, status] of [
+    ['garbage\r\n\r\n', 400],
+    ['GET /\r\n\r\n', 505],
+    ['POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n', 400],
+  ] as const) {
+    const connection = dial(url)
+    connection.write(bytes)
+    expect((await connection.toEnd()).toString()).toMatch(
+      new RegExp(`^HTTP/1.1 ${status} [^\r]+\r\nConnection: close\r\n\r\n$`),
+    )
+  }
+  expect(log().filter(({ msg }) => msg === 'request')).toEqual([])
+  await end()
+})

@@ -23,7 +23,7 @@ export const integrationCommand = () =>
   newCommand(
     'integration',
     'Manage the applications that may read the export.',
-    'An integration is one of these applications. ID is its client id.\nChanges take effect with the next request, on every running service.\n\nExample: axport integration list',
+    'An integration is one of these applications. ID is its client id.\nChanges take effect with the next request, on every running service; on a standby, once it has\nreplayed them.\n\nExample: axport integration list',
   )
     .addCommand(createCommand())
     .addCommand(listCommand())

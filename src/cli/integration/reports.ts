@@ -92,8 +92,8 @@ export const historyCommand = () =>
   newCommand(
     'history',
     'Show every change of integrations, those of deleted ones too.',
-    `The database writes the history, so it has changes made with SQL too. Entries are never changed or
-removed, and have no secrets.
+    `The database writes the history, so it has changes made with SQL too, and refuses to change or
+remove entries. They have no secrets.
 
 Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
   )
