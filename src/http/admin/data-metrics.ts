@@ -19,10 +19,13 @@ type Data = Record<
 type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'waiting', string | null>
 
 const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> = {
-  version: ['export_version', 'Version of the data, which every write advances. Absent without a database.'],
+  version: [
+    'export_version',
+    'Newest position in the log of changes of the export. Absent without a database.',
+  ],
   imported: [
     'last_import_timestamp_seconds',
-    'When an import last loaded all that it was given. Absent before the first.',
+    'When an import was last committed, also one that left out bad lines. Absent before the first.',
   ],
   backup: ['last_backup_timestamp_seconds', 'The time of the newest axport backup. Absent before the first.'],
   rehearsal: [
