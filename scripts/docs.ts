@@ -32,6 +32,9 @@ function withHelp(page: string, commands: ShownCommand[]): string {
       return [heading, rest.trim()]
     }),
   )
+  const headings = commands.map(({ path }) => ['axport', ...path].join(' '))
+  const lost = [...kept.keys()].filter(heading => !headings.includes(heading))
+  if (lost.length > 0) throw new Error(`${COMMANDS_PAGE} has sections of no command: ${lost.join(', ')}`)
   const written = commands.map(({ path, help }) => {
     const heading = ['axport', ...path].join(' ')
     const parts = [`## ${heading}`, `\`\`\`\n${help.trimEnd()}\n\`\`\``, kept.get(heading)]

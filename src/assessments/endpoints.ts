@@ -62,7 +62,8 @@ export async function retrieveAssessment(
   const access = accessOf(row)
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
-  const positioned = row?.position ? { position: Number(text(row.position)) } : {}
+  // As for a page, 0 is the position of an empty log.
+  const positioned = hasPosition ? { position: row?.position ? Number(text(row.position)) : 0 } : {}
   if (!row?.document) return { ...errorAnswer(assessmentNotFound(), { clientId }), ...positioned }
   const shown = { assessments: `{${number}}`, people: `{${text(row.educator)}}` }
   return {

@@ -9,7 +9,8 @@ import type { Selection } from './selection.ts'
 /** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000
 
-const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
+/** The key of a token in memory. */
+export const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
 
 /**
  * What a process remembers of pages: the last scope of a token, how many records of a scope matched, and cursors where

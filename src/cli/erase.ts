@@ -59,7 +59,7 @@ interface Options {
 /** The integrations that were sent records of a person; null if that is not known. */
 interface Recipients {
   integrations: Shown[] | null
-  /** Until when pages that were read before the erasure may be recorded; null if none may be, or if that is not known. */
+  /** Until when pages that were read before the erasure may be recorded and sent; null if that is no matter, or not known. */
   until: string | null
   notes: string[]
 }
@@ -98,9 +98,9 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
     const { notes } = recipients
     if (uncertain)
       notes.push(`deleted rows stay in the files of the tables until axport erase ${userId} is run again`)
-    if (late)
+    if (late || uncertain?.outcome === 'unconfirmed')
       notes.push(
-        `standbys may show the person until they have the erasure, and pages that were read before may be recorded for ${Math.ceil(requestTime / 1000)} s more: run axport disclosures --user ${userId} then`,
+        `standbys may show the person until they have the erasure, and pages that were read before may be recorded and sent for ${Math.ceil(requestTime / 1000)} s more: run axport disclosures --user ${userId} then`,
       )
     // The record has educators by their ids, and no proctors.
     if (erasure.proctored > 0)
@@ -203,7 +203,7 @@ async function recipientsOf(sql: Sql, userId: string, requestTime: number | unde
     notes.push('disclosures are not recorded now: answers sent while the record was off are not known')
   if (until !== null)
     notes.push(
-      `pages that were read before the erasure may be recorded until ${until}: run axport disclosures --user ${userId} then`,
+      `pages that were read before the erasure may be recorded and sent until ${until}: run axport disclosures --user ${userId} then`,
     )
   return { integrations, until, notes }
 }

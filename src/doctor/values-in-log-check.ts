@@ -73,7 +73,7 @@ function assess(textOf: ValueOf): { causes: string[]; toReset: string[] } {
   const isNumber = (name: string, number: number) => Number.parseFloat(textOf(name) ?? '') === number
   const isSet = (name: string, off: number) => textOf(name) !== undefined && !isNumber(name, off)
   const logged = [
-    ...(/^(mod|all)$/.test(textOf('log_statement') ?? '') ? ['log_statement'] : []),
+    ...(/^(mod|all)$/i.test(textOf('log_statement') ?? '') ? ['log_statement'] : []),
     ...['log_min_duration_statement', 'log_min_duration_sample'].filter(name => isSet(name, -1)),
     ...(isSet('log_transaction_sample_rate', 0) ? ['log_transaction_sample_rate'] : []),
   ]

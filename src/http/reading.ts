@@ -13,7 +13,7 @@ export type Read = (db: Leases, memory: PageMemory, tokenDigest: Uint8Array) => 
 
 /**
  * Answers each request from one server: a standby where there are any, or the primary. Each server has a page memory of
- * its own, because standbys differ in what they have replayed. No token gets older data than it has seen.
+ * its own, because standbys differ in what they have replayed. No token gets older data than this process has read for it.
  */
 export class Reading {
   readonly #memories = new Map<ServingDatabase, PageMemory>()
@@ -60,7 +60,7 @@ export class Reading {
         standbys.moved[isUnknown ? 'unknownToken' : 'trouble']++
         if (isMoved) continue
       }
-      // The primary has everything. While it is away, the next standby may have replayed more.
+      // The primary has all that is confirmed. While it is away, the next standby may have replayed more.
       if (!standbys.isPrimaryAway) break
     }
     const answer = await this.#readOn(primary, requester, tokenDigest, read)

@@ -51,6 +51,7 @@ const selectBlockers = statement<{ read: string[]; written: string[] }, Blocker>
       select distinct h.gid
       from locks w
       join locks o on o.relation = w.relation and o.database = w.database and o.pid is null and o.granted
+        and (w.mode = 'AccessExclusiveLock' or o.mode <> 'AccessShareLock')
       join prepared h on h.virtualtransaction = o.virtualtransaction
       where w.pid = l.pid and not w.granted
       order by h.gid

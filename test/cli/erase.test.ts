@@ -51,7 +51,7 @@ describe('axport erase', () => {
         `shown to     ${name} (${clientId}), no purpose: 3 times, first 20`,
     )
     expect(await run('erase', '501', '--yes')).toMatch(
-      /^ +pages that were read before the erasure may be recorded until 20\S+Z: run axport disclosures --user 501 then$/m,
+      /^ +pages that were read before the erasure may be recorded and sent until 20\S+Z: run axport disclosures --user 501 then$/m,
     )
     expect(await load()).toStartWith('loaded 7 lines, 1 erased person left out\n')
     const { erased_left_out, lines, assessments } = JSON.parse(await load('--json'))

@@ -203,7 +203,7 @@ describe('axport doctor reports', () => {
     const { sql, url } = await newHealthyDatabase()
     const name = new URL(url).pathname.slice(1)
     for (const [cause, value] of [
-      ['log_statement', 'all'],
+      ['log_statement', 'ALL'],
       ['log_min_duration_statement', '1s'],
       ['log_min_duration_sample', '1s'],
       ['log_transaction_sample_rate', '0.5'],
@@ -229,7 +229,7 @@ describe('axport doctor reports', () => {
     const [serving, stranger] = [await newRole(), await newRole()]
     await succeed(url, 'migrate', '--grant', serving.name)
     for (const role of [serving, stranger])
-      await sql.unsafe(`alter role ${role.name} set log_statement = 'all'`)
+      await sql.unsafe(`alter role ${role.name} set log_statement = 'ALL'`)
     // A superuser has every privilege, and is not meant.
     await sql.unsafe(`alter role ${stranger.name} superuser`)
     const why = `Postgres writes searches, seids and imported rows into its log (log_statement of role ${serving.name})`

@@ -68,3 +68,16 @@ test('a prepared transaction for which a session waits that is to lock a table o
   await migration.end()
   expect((await lockFinding())?.status).toBe('ok')
 })
+
+test('a prepared transaction that only reads is not named beside the one for which a session waits', async () => {
+  await prepare('writer', 'delete from access_tokens')
+  await prepare('reader', 'select count(*) from access_tokens')
+  const indexing = postgres(cluster.url(), { max: 1, onnotice: () => {} })
+  const indexed = indexing.begin(sql => sql`lock table access_tokens in share mode`)
+  await until('doctor names the writer', async () => (await lockFinding())?.detail?.includes(`'writer'`))
+  expect((await lockFinding())?.detail).not.toContain('reader')
+  for (const gid of ['writer', 'reader'])
+    await withConnection(cluster.url(), sql => sql.unsafe(`rollback prepared '${gid}'`))
+  await indexed
+  await indexing.end()
+})

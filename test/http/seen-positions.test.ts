@@ -28,3 +28,13 @@ test('of two requests at the same time, the one with the older data that ends la
   seen.note(TOKEN, 6, before)
   expect(seen.of(TOKEN)).toBe(8)
 })
+
+test('of two requests at the moment when a primary was set back, the later one takes back nothing that was shown since', () => {
+  const seen = new SeenPositions()
+  seen.note(TOKEN, 100, undefined)
+  const [first, second] = [seen.of(TOKEN), seen.of(TOKEN)]
+  seen.note(TOKEN, 50, first)
+  seen.note(TOKEN, 55, seen.of(TOKEN))
+  seen.note(TOKEN, 50, second)
+  expect(seen.of(TOKEN)).toBe(55)
+})

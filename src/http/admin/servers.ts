@@ -52,9 +52,14 @@ export function addServerMetrics(standbys: Standbys, registry: Registry): void {
     ...standbys.all.map(({ name, reads }): [string, number] => [name, reads]),
     ['primary', standbys.primaryReads],
   ])
-  counter('reads_moved_total', 'Requests that a standby could not answer, by the reason.', 'reason', () => [
-    ['unknown_token', standbys.moved.unknownToken],
-    ['older_data', standbys.moved.olderData],
-    ['trouble', standbys.moved.trouble],
-  ])
+  counter(
+    'reads_moved_total',
+    'Requests that another server answered after a standby, by the reason.',
+    'reason',
+    () => [
+      ['unknown_token', standbys.moved.unknownToken],
+      ['older_data', standbys.moved.olderData],
+      ['trouble', standbys.moved.trouble],
+    ],
+  )
 }
