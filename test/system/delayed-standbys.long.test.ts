@@ -4,8 +4,8 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import type { ServerView } from '../../src/postgres/standby/standbys.ts'
 import { sha256 } from '../../src/random.ts'
 import type { OwnCluster } from '../support/cluster.ts'
-import { cleanUp } from '../support/executable.ts'
-import { assessment } from '../support/fixtures.ts'
+import { axport, cleanUp } from '../support/executable.ts'
+import { assessment, educator, type Line } from '../support/fixtures.ts'
 import { get, LIST, list, tryList } from '../support/http.ts'
 import { type Served, serveWith } from '../support/served.ts'
 import { load } from '../support/service.ts'
@@ -65,13 +65,15 @@ async function onStandby<Result>(
   }
 }
 
-/** Adds a record at the primary. @returns its id */
-async function write(): Promise<number> {
+/** Imports lines at the primary. */
+async function importLines(...lines: Line[]): Promise<void> {
   const { sql, close } = await openDatabase(all.primary.url(), 1)
-  await load(sql, [assessment(++newest)])
+  await load(sql, lines)
   await close()
-  return newest
 }
+
+/** Adds a record at the primary. */
+const write = () => importLines(assessment(++newest))
 
 async function metricsOf(pattern: string): Promise<number> {
   const text = await (await fetch(`${service.admin}/metrics`)).text()
@@ -174,6 +176,67 @@ test('while the primary is away, a token that the first standby has not replayed
   const isAnswered = async () => (await tryList(service.url, token, 'page=1')).status === 200
   await until('the second standby answers', isAnswered)
   await all.primary.restart()
+})
+
+test('an erasure names the standby that lags, which alone shows the person until it has replayed the erasure', async () => {
+  const person = 601
+  const record = 1000
+  await importLines(educator(person), assessment(record, { user_id: person }))
+  const late = await tokenOf(service.url, all.credentials, all.first, all)
+  const early = await tokenOf(service.url, all.credentials, all.second, all)
+  await caughtUp(all)
+  // Its record is the first of all lists.
+  const paths = [
+    `${LIST}?page=1`,
+    `${LIST}?page=1&sort=user_name&order=desc`,
+    `${LIST}?filter[user_ids][]=${person}`,
+    `${LIST}?filter[seids][]=S-${person}`,
+    `${LIST}?filter[search]=Given${person}`,
+    `${LIST}/${record}`,
+  ]
+  const shows = async (url: string, token: string) => {
+    const answers = await Promise.all(paths.map(path => get(url, token, path)))
+    return answers.map(({ text }) => text.includes(`Family${person}`))
+  }
+  const everywhere = paths.map(() => true)
+  const nowhere = paths.map(() => false)
+  expect([await shows(service.url, late), await shows(service.url, early)]).toEqual([everywhere, everywhere])
+
+  await delay(all.first, LONG_MS)
+  const env = {
+    DATABASE_URL: all.primary.url(),
+    DATABASE_READ_URL: all.env.DATABASE_READ_URL?.replace(`,${nameOf(all.impostor)}`, '') as string,
+  }
+  const erase = (wait: string) => axport(['erase', String(person), '--yes', '--wait', wait], { env })
+  const { code, stdout, stderr } = await erase('2s')
+  expect([code, stdout]).toEqual([75, expect.stringContaining(`${person} is erased\n`)])
+  expect(stderr).toMatch(/ not replayed that yet: \S+ \(it is \d+ bytes behind\); wait until /)
+  expect(stderr).toContain(`: ${nameOf(all.first)} (`)
+
+  const onPrimary = await serveWith([], { DATABASE_URL: all.env.DATABASE_URL as string })
+  expect(await shows(onPrimary.url, late)).toEqual(nowhere)
+  for (let offset = 0, count = 1; offset < count; offset += 100) {
+    const page = await list(onPrimary.url, late, `page=100&offset=${offset}`)
+    expect(JSON.stringify(page)).not.toContain(`Family${person}`)
+    count = page.meta.count
+  }
+  expect(await shows(service.url, late)).toEqual(everywhere)
+  expect(await shows(service.url, early)).toEqual(nowhere)
+
+  // The standby that lags is now the only one, also for the token that has seen the erasure.
+  await all.second.crash()
+  const before = await olderData()
+  for (let times = 0; times < 3; times++) expect(await shows(service.url, early)).toEqual(nowhere)
+  expect(await olderData()).toBeGreaterThan(before)
+  expect(await shows(service.url, late)).toEqual(everywhere)
+  await all.second.restart()
+
+  await delay(all.first, 0)
+  expect(await erase('60s')).toMatchObject({ code: 0, stderr: '' })
+  const reads = await metricOf('reads_total', all.first)
+  expect(await shows(service.url, late)).toEqual(nowhere)
+  expect(await shows(service.url, early)).toEqual(nowhere)
+  expect(await metricOf('reads_total', all.first)).toBeGreaterThan(reads)
 })
 
 test('after the primary was set back, standbys answer a token that had seen more', async () => {
