@@ -39,6 +39,7 @@ describe('a parameter without effect is reported with the known name that it res
       `${name.replace('[]', '[0]')}=1`,
     ])
     expect(resembledIn(ours.join('&'))).toEqual([])
+    expect(resembledIn(ours.join('&').replaceAll('[', '%5B').replaceAll(']', '%5d'))).toEqual([])
     expect(resembledIn('limit=1&per_page=1&fields=id&q=x&access_token=x&filter[name]=x&filter=&_=1')).toEqual(
       [],
     )

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
+import { SYSTEM_CLOCK } from '../../src/postgres/connection/clock.ts'
 import type { Connection } from '../../src/postgres/connection/connection.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../src/postgres/connection/url.ts'
@@ -7,6 +8,7 @@ import { type Dial, dialPostgres } from '../../src/postgres/connection/wire.ts'
 import { timeoutError } from '../../src/postgres/failures.ts'
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
+import { freePort } from '../support/free-port.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -78,6 +80,26 @@ test('a pool that is closed right after an attempt has succeeded keeps no connec
     await Promise.allSettled([db.unsafe('select 1', [], { prepare: false })])
     await until('the connection is closed', () => opened?.isClosed === true)
   }
+})
+
+test('prefer-standby asks each server once, for an equal share of the time, and uses the primary if no standby answers', async () => {
+  const url = readPostgresUrl(`${database.url}?sslmode=disable`)
+  const [primary] = url.addresses
+  const nobody = { host: '127.0.0.1', port: await freePort() }
+  const both: PostgresUrl = { ...url, addresses: [...url.addresses, nobody], target: 'prefer-standby' }
+  const asked: unknown[] = []
+  const dial: Dial = (start, timeoutMs, signal) => {
+    asked.push([start.route.address, timeoutMs])
+    return dialPostgres(start, timeoutMs, signal)
+  }
+  const clock = { ...SYSTEM_CLOCK, now: () => 0 }
+  const connection = await openFirst(both, 60_000, { dial, clock })
+  expect([connection.isClosed, connection.isStandby]).toEqual([false, false])
+  expect(asked).toEqual([
+    [primary, 30_000],
+    [nobody, 30_000],
+  ])
+  await connection.close()
 })
 
 test('an attempt that is ended while it looks for a standby leaves no connection to the primary behind', async () => {
