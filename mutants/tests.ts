@@ -70,6 +70,7 @@ export const TESTS: Record<string, string[]> = {
   'src/assessments/list-query.ts': QUERY,
   'src/assessments/next-link.ts': ['assessments/next-link', ...CONTRACT],
   'src/assessments/resemblance.ts': ['assessments/resemblance', 'integrations/refusals'],
+  'src/http/seen-positions.ts': ['http/seen-positions', ...HTTP],
   'src/http/token-endpoint.ts': [
     ...TOKENS,
     ...DOCUMENT,
@@ -168,6 +169,7 @@ export const TESTS: Record<string, string[]> = {
     'import/plans',
   ],
   'db/migrations/0020_confirmed_disclosures.sql': ['db/schema', 'http/recorder', 'http/disclosures'],
+  'db/migrations/0021_log_anew.sql': ['db/functions', 'refresh/refresh', 'erasure/past-triggers'],
 }
 
 /**

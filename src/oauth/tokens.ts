@@ -89,5 +89,5 @@ const deleteToken = statement<{ token_digest: Uint8Array }, never>(sql`
   delete from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea`)
 
 const insertExpired = statement<{ token_digest: Uint8Array }, object>(sql`
-  insert into ${t} (digest, secret_id, created_at, expires_at)
-  select ${sql.placeholder('token_digest')}::bytea, ${s.id}, now(), now() from ${s} limit 1`)
+  insert into ${t} (digest, created_at, expires_at, secret_id)
+  select ${sql.placeholder('token_digest')}::bytea, now(), now(), ${s.id} from ${s} limit 1`)
