@@ -98,6 +98,7 @@ export const TESTS: Record<string, string[]> = {
   'src/import/fields.ts': ['import/csv', ...IMPORT],
   'src/import/checks.ts': ['import/check-plans', ...IMPORT, ...FEED],
   'src/import/erased.ts': ['erasure/erase', 'erasure/loads', ...IMPORT],
+  'src/import/import.ts': [...IMPORT, 'import/healing', ...FEED],
   'src/import/removals.ts': [...IMPORT, ...FEED],
   'src/import/rejects.ts': ['import/rejects', 'import/platform-rejects', ...IMPORT],
   'src/import/platform/': FEED,
@@ -107,7 +108,13 @@ export const TESTS: Record<string, string[]> = {
   'src/postgres/pool/': POOL,
   'db/migrations/0001_source_tables.sql': READ_MODEL,
   'db/migrations/0002_read_model.sql': [...READ_MODEL, ...CONTRACT, 'import/plans'],
-  'db/migrations/0003_changes.sql': [...READ_MODEL, ...PAGES, 'refresh/refresh', 'postgres/grant-loader'],
+  'db/migrations/0003_changes.sql': [
+    ...READ_MODEL,
+    ...PAGES,
+    'refresh/refresh',
+    'postgres/grant-loader',
+    'assessments/paging/changes',
+  ],
   'db/migrations/0004_writers.sql': [
     ...READ_MODEL,
     'db/writers-queue',
