@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { NO_IDS } from '../support/bad-values.ts'
 import { use } from '../support/hooks.ts'
 import { list, tryList } from '../support/http.ts'
 import { LIST_FILTERS, type ListFilter, type ListRequest, Oracle } from '../support/oracle.ts'
@@ -71,16 +72,9 @@ function settle(data: Platform, drawn: Draft): Question {
     user_record_status: ['active', 'archived'],
     legacy_record: ['true', 'false', '1', '0', 'TRUE', 'False'],
   }
-  const outside = [
-    '9999999999999',
-    '-1',
-    '0',
-    '9223372036854775808',
-    '170141183460469231731687303715884105728',
-  ]
   const value = (filter: ListFilter, { at, variant }: Pick): string => {
     if (variant === 0) return ' '.repeat(at % 3)
-    if (variant === 1 && filter.endsWith('ids')) return outside[at % outside.length] as string
+    if (variant === 1 && filter.endsWith('ids')) return NO_IDS[at % NO_IDS.length] as string
     return pools[filter][at % pools[filter].length] as string
   }
   const lists = Object.fromEntries(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { NO_IDS } from '../support/bad-values.ts'
 import { use } from '../support/hooks.ts'
 import { get, LIST } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'
@@ -14,9 +15,6 @@ const RUNS = {
   embedded: { runs: 3 },
 }
 
-/** Ids that no record of any random platform has. */
-const NOBODYS = ['0', '-1', '9007199254740993', '9223372036854775807', '9223372036854775808']
-
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 
 describe.each(kindsOf('data'))('any retrieve request (%s)', kind => {
@@ -27,7 +25,7 @@ describe.each(kindsOf('data'))('any retrieve request (%s)', kind => {
       const oracle = new Oracle(data)
       const ids = new Set(data.assessments.flatMap(({ id, parts }) => [id, ...parts.map(part => part.id)]))
       const others = [data.organizations, data.products, data.users].flatMap(rows => rows.map(({ id }) => id))
-      const requested = [...new Set([...ids, ...others].map(String)), ...NOBODYS]
+      const requested = [...new Set([...ids, ...others].map(String)), ...NO_IDS]
       for (const { scope, token } of await provisionScopes(service, data)) {
         const answers = requested.map(async id => {
           const { status, text } = await get(service.baseUrl, token, `${LIST}/${id}`)

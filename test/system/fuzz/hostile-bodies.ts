@@ -1,6 +1,7 @@
 import fc from 'fast-check'
+import { NO_JSON_OBJECTS, words } from '../../support/bad-values.ts'
 import type { Keys, Standing } from './hostile.ts'
-import { anyText, words } from './hostile-targets.ts'
+import { anyText } from './hostile-targets.ts'
 
 /** A body, the correct header lines for it, and the standing of the credentials in it. */
 export interface HostileBody {
@@ -76,7 +77,7 @@ function contents({ clientId, clientSecret }: Keys): fc.Arbitrary<Content> {
     { ...content(JSON_TYPE, JSON.stringify(good)), client: 'good' as const },
   )
   const odd = fc.constantFrom(
-    ...['', '{', 'null', '[]', '"x"'].map(text => content(JSON_TYPE, text)),
+    ...NO_JSON_OBJECTS.map(text => content(JSON_TYPE, text)),
     content(JSON_TYPE, '['.repeat(8000)),
     content(JSON_TYPE, `${'{"a":'.repeat(2500)}1${'}'.repeat(2500)}`),
     content(JSON_TYPE, '{"__proto__":{"grant_type":"client_credentials"}}'),

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
+import {
+  INHERITED,
+  NO_DAYS,
+  NO_IDS,
+  NO_NUMBERS,
+  NO_UTF8,
+  OTHER_PATHS,
+  words,
+} from '../../support/bad-values.ts'
 import { LIST, TOKEN } from '../../support/http.ts'
 import type { Keys } from './hostile.ts'
 
-/** Splits a text into words. */
-export const words = (text: string) => text.trim().split(/\s+/)
-
 /** Texts that are known to break programs. */
 export const NAUGHTY = [
-  ...words(
-    '0 -0 -1 1e1 0x10 1.5 NaN null undefined true [] {} 2147483648 4294967296 9007199254740993 １２ ٣',
-  ),
-  ...words('9223372036854775807 9223372036854775808 -9223372036854775809 99999999999999999999999999999999'),
-  ...words(String.raw`00000000000000000001 ' '' $1 $$ \ % _ %%% \\% " {1,2 {{}}`),
-  ...words('../../etc/passwd ..%2f / // . .. %00 %zz %c3 %ff%fe %2525 + & = # ?'),
-  ...words(
-    '2026-02-30 2026-13-01 0000-00-00 99999-01-01 -0001-01-01 2026-03-01T00:00:00Z infinity now epoch',
-  ),
-  ...words('__proto__ constructor hasOwnProperty toString then length __defineGetter__'),
+  ...[...NO_NUMBERS, ...NO_IDS, ...NO_DAYS, ...INHERITED, ...NO_UTF8],
+  ...words('-0 undefined true [] {} 2147483648 4294967296 -9223372036854775809 then length __defineGetter__'),
+  ...words(String.raw`00000000000000000001 ' '' $1 $$ \ _ %%% \\% " {1,2 {{}}`),
+  ...words('../../etc/passwd ..%2f / // . .. %00 %2525 + & = # ? 0000-00-00 -0001-01-01 epoch'),
   ...['', ' ', '1\u00a0', '[object Object]', `' or 1=1 --`, `'; select pg_sleep(5); --`],
   ...['\0', 'a\0b', '\n', '\r\nX-A: b', '\t', '\u001b[31m', '\u0085', '\u2028', '\ufeff', '\u200b', '\u202e'],
   ...['\ud800', '\udfff\ud800', '😀', 'é', 'e\u0301', 'İ', 'ß', 'ς', 'ﬁ', '\u{10ffff}', '𝕏'.repeat(50)],
@@ -171,8 +171,9 @@ export function targets({ ids }: Keys): fc.Arbitrary<string> {
 }
 
 const BESIDE = [
-  ...words(`/ // * /% /.. /%2e%2e/ /${LIST} ${LIST}/ ${LIST}// ${LIST}/1/2 ${LIST};a=b ${LIST}%00 ${LIST}#a`),
-  ...words(`http://other.example${LIST} ${TOKEN}/ ${TOKEN}%20 /oauth /OAUTH/TOKEN /oauth/../oauth/token`),
+  ...OTHER_PATHS,
+  ...words(`// * /% /.. /%2e%2e/ ${LIST}// ${LIST}/1/2 ${LIST};a=b ${LIST}%00 ${LIST}#a`),
+  ...words(`http://other.example${LIST} ${TOKEN}%20 /oauth/../oauth/token`),
   ...words('/live /ready /metrics /favicon.ico /docs/ /docs/page.ts /.env /api/v1/ax/assessments/%2e%2e'),
   ...[`/${'a/'.repeat(2000)}`, `/${'%2f'.repeat(500)}`, '/api/v1/ax/assessment\u00e9s'],
 ]

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { OTHER_METHODS } from '../../support/bad-values.ts'
 import { TOKEN } from '../../support/http.ts'
 import { bodies } from './hostile-bodies.ts'
 import { headers } from './hostile-headers.ts'
@@ -42,7 +43,7 @@ export interface Conversation {
   ending: 'wait' | 'end' | 'cut'
 }
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND', 'QUERY']
+const METHODS = ['GET', 'HEAD', ...OTHER_METHODS]
 /** Methods on which the server closes the connection or answers without a body. */
 const ODD_METHODS = ['CONNECT', 'get', 'GETT', 'X', 'BREW']
 
