@@ -14,6 +14,7 @@ import { idsOf } from '../support/import.ts'
 import { openWorld, provision, requestToken } from '../support/operator.ts'
 import { listen, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { CUT } from '../support/wordings.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -33,7 +34,6 @@ afterAll(async () => {
 })
 
 const run = (...args: string[]) => axport(args, { env })
-const LOST = 'the connection to the database was lost'
 const down = () => {
   proxy.isDown = true
 }
@@ -67,7 +67,7 @@ describe('axport import', () => {
       const { command, stdin, files, isLoaded } = importing('--json')
       proxy.cutAt(cut)
       const { code, stdout, stderr } = await axport(command, { env, stdin })
-      const error = `${LOST}: nothing was loaded; run the same command again`
+      const error = `${CUT}: nothing was loaded; run the same command again`
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`axport: ${error}\n`) })
       expect(JSON.parse(stdout)).toMatchObject({ loaded: false, error })
       expect(await isLoaded()).toBe(false)
@@ -152,7 +152,7 @@ describe('axport integration', () => {
   test('create prints no secret that was not stored', async () => {
     proxy.cutAt('before COMMIT arrives, half-open')
     const finished = await run('integration', 'create', 'Never there', '--json')
-    expect(errorLine(finished, 1)).toBe(`${LOST}: no integration was created; run the same command again`)
+    expect(errorLine(finished, 1)).toBe(`${CUT}: no integration was created; run the same command again`)
     expect((await database.sql`select from integrations where name = 'Never there'`).count).toBe(0)
   })
 
@@ -244,7 +244,7 @@ describe('axport erase', () => {
     })
     proxy.cutAt('before COMMIT arrives, half-open')
     expect(errorLine(await run('erase', '502', '--yes'), 1)).toBe(
-      `${LOST}: nobody was erased; run the same command again`,
+      `${CUT}: nobody was erased; run the same command again`,
     )
     expect(await idsOf(database.sql, 'export_records')).toEqual([9050])
     proxy.cutAt('before the answer arrives', down)
@@ -277,7 +277,7 @@ describe('commands of several transactions say how far they came', () => {
       reset session_replication_role`)
     proxy.cutAt('before COMMIT arrives', undefined, 1)
     expect(errorLine(await run('refresh'), 1)).toMatch(
-      new RegExp(`^${LOST}: rows corrected so far: [12]\\d{3}; run the same command again$`),
+      new RegExp(`^${CUT}: rows corrected so far: [12]\\d{3}; run the same command again$`),
     )
     proxy.cutAt(undefined)
     expect(await run('refresh')).toMatchObject({ code: 0 })
@@ -289,7 +289,7 @@ describe('commands of several transactions say how far they came', () => {
     expect(finished).toEqual({
       code: 1,
       stdout: 'the schema is up to date\nthe time zone is now Europe/Berlin\n',
-      stderr: `axport: ${LOST}: the time zone was set; run the same command again\n`,
+      stderr: `axport: ${CUT}: the time zone was set; run the same command again\n`,
     })
   })
 })
@@ -322,7 +322,7 @@ describe('axport restore', () => {
 
   test('says that nothing was restored when the connection was cut before COMMIT', async () => {
     const finished = await restoring('before COMMIT arrives, half-open')
-    expect(errorLine(finished, 1)).toBe(`${LOST}: nothing was restored; run the same command again`)
+    expect(errorLine(finished, 1)).toBe(`${CUT}: nothing was restored; run the same command again`)
     expect(finished.organizations).toEqual([])
   })
 })

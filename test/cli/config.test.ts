@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseEnvFile } from '../../src/cli/env-file.ts'
 import { type DescribedSetting, describeSettings, SETTINGS } from '../../src/config.ts'
 import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
+import { NO_PORT } from '../support/wordings.ts'
 
 afterAll(cleanUp)
 
@@ -69,19 +70,19 @@ describe('axport config', () => {
 
   test('reports invalid values in place of the values, and fails', async () => {
     const env = { DATABASE_POOL_SIZE: '0', PORT: '65536', LOG_LEVEL: 'INFO' }
-    const error =
-      'DATABASE_POOL_SIZE must be a whole number from 1 to 1000; PORT must be a whole number from 0 to 65535; ' +
-      'LOG_LEVEL must be one of debug, info, warn, error, silent'
+    const size = 'must be a whole number from 1 to 1000'
+    const level = 'must be one of debug, info, warn, error, silent'
+    const error = `DATABASE_POOL_SIZE ${size}; PORT ${NO_PORT}; LOG_LEVEL ${level}`
     const problems = (await config(env, error)).filter(setting => setting.problem !== undefined)
     expect(problems.map(({ name, value, source, problem }) => [name, value, source, problem])).toEqual([
-      ['DATABASE_POOL_SIZE', '0', 'environment', 'must be a whole number from 1 to 1000'],
-      ['PORT', '65536', 'environment', 'must be a whole number from 0 to 65535'],
-      ['LOG_LEVEL', 'INFO', 'environment', 'must be one of debug, info, warn, error, silent'],
+      ['DATABASE_POOL_SIZE', '0', 'environment', size],
+      ['PORT', '65536', 'environment', NO_PORT],
+      ['LOG_LEVEL', 'INFO', 'environment', level],
     ])
     const rows = await table(env)
-    expect(rows.find(([name]) => name === 'PORT')?.[1]).toBe('(must be a whole number from 0 to 65535)')
+    expect(rows.find(([name]) => name === 'PORT')?.[1]).toBe(`(${NO_PORT})`)
     for (const value of ['1.5', '-1', '1e3', '0x10', 'ten']) {
-      expect(described('PORT', { PORT: value })?.problem).toBe('must be a whole number from 0 to 65535')
+      expect(described('PORT', { PORT: value })?.problem).toBe(NO_PORT)
     }
   })
 
@@ -102,7 +103,7 @@ describe('axport config', () => {
     expect(shown.get('HOST')).toEqual(['::1', 'AXPORT_HOST'])
     expect(shown.get('PORT')).toEqual(['8080', 'AXPORT_PORT'])
     expect(shown.get('DOCS')).toEqual(['on', 'default'])
-    const problem = 'AXPORT_PORT must be a whole number from 0 to 65535'
+    const problem = `AXPORT_PORT ${NO_PORT}`
     await config({ ...env, AXPORT_PORT: 'eighty' }, problem)
   })
 

@@ -92,8 +92,8 @@ describe('axport erase', () => {
     expect(errorLine(wrong, 2)).toContain('"***" is not an id: give a whole number, as 501.')
     const role = await newRole()
     await run('migrate', '--grant-loader', role.name)
-    expect(await refusal(role.url(database.url), 'erase', '501', '--yes')).toMatch(
-      /permission denied for table erasures .*; run this command as the owner of the tables$/,
+    expect(await refusal(role.url(database.url), 'erase', '501', '--yes')).toContain(
+      'permission denied for table erasures',
     )
     expect(await database.sql`select from erasures`).toBeEmpty()
   })

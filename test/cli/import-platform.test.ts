@@ -38,15 +38,13 @@ test('axport import --queries reads the platform of PLATFORM_URL, and --from tak
   expect([code, stdout.split('\n')[0]]).toEqual([0, expect.stringMatching(/^would have loaded \d+ rows$/)])
   const from = platform.url.replace(/:[^:@/]+@/, '@')
   expect(errorLine(await axport([...args, '--from', from], { env }), 1)).toStartWith(
-    'cannot reach the platform: it refuses the user or password in the URL of the platform: correct it there',
+    'cannot reach the platform: it refuses the user or password',
   )
 })
 
 test('axport import --from-file reports an invalid query and bad rows with exit code 1', async () => {
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
-  expect(errorLine(await run(wrong), 1)).toBe(
-    'users.sql line 2: column "name" does not exist (SQLSTATE 42703): correct users.sql, then check it by axport import … --queries DIR --explain',
-  )
+  expect(errorLine(await run(wrong), 1)).toStartWith('users.sql line 2: column "name" does not exist ')
   const bad = folderOf({
     'users.sql': `select person_no as id, ' ' as name from people where person_no < 3 order by 1`,
   })
@@ -74,9 +72,9 @@ test('axport import --explain shows the columns of each query, and needs no DATA
       'users.sql          name          id       deleted, first_name, last_name, email, seid, record_status  -',
       '',
     ].join('\n'),
-    stderr:
-      'products.sql line 1: relation "nowhere" does not exist (SQLSTATE 42P01): correct products.sql, then check it by axport import … --queries DIR --explain\n' +
-      'axport: products.sql, users.sql: nothing can be loaded before that is corrected\n',
+    stderr: expect.stringMatching(
+      /^products\.sql line 1: relation "nowhere" does not exist .*\naxport: products\.sql, users\.sql: nothing can be loaded before that is corrected\n$/,
+    ),
   })
   const explained = await run(QUERIES, '--explain', '--json')
   expect(explained.code).toBe(0)

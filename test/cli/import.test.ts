@@ -6,6 +6,7 @@ import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/execu
 import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
 import { everything, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { NO_JSON, NO_TYPE } from '../support/wordings.ts'
 import { zipOf } from '../support/zip.ts'
 
 afterAll(cleanUp)
@@ -105,11 +106,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     // The last line is bad for several reasons, and counts once.
     const bad = [organization(9), 'nope', '', { type: 'school', id: 1 }, organization(12, ''), assessment(1)]
     const file = fileOf('bad', ndjsonOf(bad))
-    const reasons = [
-      'line 2: not valid JSON',
-      'line 4: type must be organization, product, user or assessment',
-      'line 5: name is blank',
-    ]
+    const reasons = [`line 2: ${NO_JSON}`, `line 4: ${NO_TYPE}`, 'line 5: name is blank']
     const { code, stdout, stderr } = await run(file)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     const lines = stderr.split('\n')
@@ -122,8 +119,8 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const json = JSON.parse((await run('--json', file)).stdout)
     expect(json).toMatchObject({ loaded: false, bad_lines: 4 })
     expect(json.problems.slice(0, 2)).toEqual([
-      { line: 2, reason: 'not valid JSON' },
-      { line: 4, reason: 'type must be organization, product, user or assessment' },
+      { line: 2, reason: NO_JSON },
+      { line: 4, reason: NO_TYPE },
     ])
     expect(await everything(database.sql)).toEqual(before)
   })
@@ -140,7 +137,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       'nothing but parts was removed: line 1 is bad and does not say whose it is',
     ]
     const result = await json('--rejects', 'out', '--sync', file)
-    const reasons = [{ reason: 'not valid JSON', count: 1 }]
+    const reasons = [{ reason: NO_JSON, count: 1 }]
     expect(result).toMatchObject({ loaded: true, lines: 2, rejected: 1, reasons, rejects: 'out', notes })
     expect(await json(file)).toMatchObject({
       loaded: false,
@@ -168,10 +165,10 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
   test('lists the first hundred bad lines and counts the others', async () => {
     const { stderr } = await run(fileOf('many', 'nope\n'.repeat(250)))
     const lines = stderr.trimEnd().split('\n')
-    const expected = Array.from({ length: 100 }, (_, index) => `line ${index + 1}: not valid JSON`)
+    const expected = Array.from({ length: 100 }, (_, index) => `line ${index + 1}: ${NO_JSON}`)
     expect(lines.slice(0, 100)).toEqual(expected)
     expect(lines.slice(100, -1).join()).toMatch(/150 more/)
-    expect(lines.at(-2)).toBe('by reason: 250 × not valid JSON')
+    expect(lines.at(-2)).toBe(`by reason: 250 × ${NO_JSON}`)
     expect(lines.at(-1)).toMatch(/250 bad lines of 250/)
   })
 
@@ -179,7 +176,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const rejects = join(cwd, 'rejects.ndjson')
     const { code, stdout } = await run('--rejects', rejects, fileOf('bad', `nonsense\n${TWO}`))
     expect([code, stdout.split('\n')[0]]).toEqual([0, `loaded 2 lines, 1 rejected (written to ${rejects})`])
-    expect(readFileSync(rejects, 'utf8')).toBe('{"line":1,"reason":"not valid JSON","text":"nonsense"}\n')
+    expect(readFileSync(rejects, 'utf8')).toBe(`{"line":1,"reason":"${NO_JSON}","text":"nonsense"}\n`)
     expect(statSync(rejects).mode & 0o777).toBe(0o600)
   })
 
@@ -191,7 +188,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect([code, lines.length, lines[0], lines.at(-1)]).toEqual([
       1,
       12,
-      'line 1: not valid JSON',
+      `line 1: ${NO_JSON}`,
       'axport: nothing was loaded: 11 bad lines of 13, more than may be left out: check the source; to leave them out, run the same command with --max-rejected 11',
     ])
     expect(readFileSync(join(cwd, rejects), 'utf8')).toBe('of the last time')
@@ -204,21 +201,19 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const pipe = (tail: string) =>
       shell(`${tail} two | "$AXPORT" import --sync --max-removed 100% -`, options())
     expect((await pipe('cat')).code).toBe(0)
-    expect(errorLine(await pipe('head -n 1'), 1)).toBe(
-      'nothing was loaded: --sync would remove what was cut off, and standard input has no end line: is it whole? If so, append {"type":"end","lines":1}',
-    )
+    expect(errorLine(await pipe('head -n 1'), 1)).toContain(', and standard input has no end line: ')
     for (const file of [
       fileOf('cut', ndjsonOf([organization(12)])),
       fileOf('cut.gz', gzipSync(ndjsonOf([organization(12)]))),
     ])
-      expect(errorLine(await run('--sync', '--max-removed', '100%', file), 1)).toBe(
-        `nothing was loaded: --sync would remove what was cut off, and ${file} has no end line: is it whole? If so, append {"type":"end","lines":1}`,
+      expect(errorLine(await run('--sync', '--max-removed', '100%', file), 1)).toContain(
+        `, and ${file} has no end line: `,
       )
     expect(errorLine(await pipe('tail -n 2'), 1)).toBe(
       'nothing was loaded: standard input line 2: the end line must be {"type":"end","lines":1}; is the source whole?',
     )
-    expect(errorLine(await shell('"$AXPORT" import - < /dev/null', options()), 1)).toBe(
-      'nothing was loaded: there is no record in standard input',
+    expect(errorLine(await shell('"$AXPORT" import - < /dev/null', options()), 1)).toEndWith(
+      'no record in standard input',
     )
     expect(await names()).toEqual(['Organization 12', 'Organization 13'])
     const append = `echo '{"type":"end","lines":1}' | gzip >> cut.gz`
@@ -233,9 +228,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
   test('removes with --sync the rows that the file lacks, up to the limit', async () => {
     await run(fileOf('two', TWO))
     const file = fileOf('one', ndjsonOf([proctor(77), { type: 'end', lines: 1 }]))
-    expect(errorLine(await run('--sync', file), 1)).toBe(
-      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%: check the source; to remove them once: the same command with --max-removed 1',
-    )
+    expect(errorLine(await run('--sync', file), 1)).toMatch(/1 of 1 organizations.* --max-removed 1$/)
     const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
   })

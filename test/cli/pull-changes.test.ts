@@ -52,9 +52,7 @@ describe('axport pull --previous --changes', () => {
     await run('--previous', '/dev/null', '--changes', 'first.ndjson')
     const others = ['--out', 'other.ndjson', '--organization-ids', '1']
     const failed = await run(...others, '--previous', 'new.ndjson', '--changes', 'changes.ndjson')
-    expect(errorLine(failed, 1)).toMatch(
-      /^.*new\.ndjson is for other filters, so it does not show what was removed; /,
-    )
+    expect(errorLine(failed, 1)).toContain('new.ndjson is for other filters, ')
     expect(readdirSync(cwd).sort()).toEqual(['first.ndjson', 'new.ndjson', 'new.ndjson.pull'])
   })
 

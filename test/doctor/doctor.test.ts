@@ -85,9 +85,7 @@ describe('axport doctor reports', () => {
       {
         check: 'settings',
         status: 'wrong',
-        detail:
-          'PORT must be a whole number from 0 to 65535; ' +
-          'LOG_LEVEL must be one of debug, info, warn, error, silent',
+        detail: expect.stringMatching(/^PORT must be .*; LOG_LEVEL must be /),
       },
     ])
   })

@@ -8,6 +8,7 @@ import { useService } from '../support/hooks.ts'
 import { bearer, get, idsOf, LIST, type ListBody, send } from '../support/http.ts'
 import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { DISK_FULL } from '../support/wordings.ts'
 
 /** The disclosures that are recorded before an answer is sent, and the answers that cannot be recorded. */
 
@@ -197,7 +198,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
 
     test('if the disk is full', async () => {
       await refuse('trigger refuse before insert on disclosures', '53100')
-      const why = withheld('the disk of the database is full')
+      const why = withheld(DISK_FULL)
       expect(await refusal()).toEqual({ status: 503, retry: '5', body: { errors }, withheld: why })
     })
 

@@ -8,6 +8,7 @@ import { provision } from '../support/operator.ts'
 import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
 import { load } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { NO_NUMBER } from '../support/wordings.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -147,13 +148,10 @@ describe('a line of the request log', () => {
   test('has the reason of a refusal without any text of the request', async () => {
     const secret = 'Zdenka.Personname'
     const refusals: [path: string, refused: string[]][] = [
-      [`${LIST}?page=${secret}`, ['page must be a whole number, at least 1']],
+      [`${LIST}?page=${secret}`, [`page ${NO_NUMBER}, at least 1`]],
       [
         `${LIST}?filter[user_ids][]=${secret}&filter[start_date]=${secret}`,
-        [
-          'filter[start_date] must be a calendar day as YYYY-MM-DD',
-          'filter[user_ids] must be a whole number',
-        ],
+        ['filter[start_date] must be a calendar day as YYYY-MM-DD', `filter[user_ids] ${NO_NUMBER}`],
       ],
       [`${LIST}?filter[search]=${secret}%FF`, ['The query string is not valid percent-encoded UTF-8']],
     ]

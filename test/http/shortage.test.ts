@@ -3,6 +3,7 @@ import { record } from '../support/disclosures.ts'
 import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { postToken } from '../support/http.ts'
 import { type Served, useServedWorld } from '../support/served.ts'
+import { DISK_FULL } from '../support/wordings.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -45,7 +46,7 @@ afterEach(async () => {
 })
 
 describe.each([
-  ['53100', 'the disk of the database is full'],
+  ['53100', DISK_FULL],
   ['53200', 'the database is out of memory'],
 ])('SQLSTATE %s', (code, what) => {
   test('of a token is logged once and counted, and is a warning of /ready until a token could be issued', async () => {

@@ -24,6 +24,7 @@ import {
 } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { missing, NO_JSON } from '../support/wordings.ts'
 
 /** An assessment of two parts with the same name. */
 const assessmentOf = (id: number, name = 'n') =>
@@ -188,10 +189,7 @@ describe('concurrent statements on postgres', () => {
       withParts(50, [part(51, { proctor_id: 21 })]),
       completeUser(22, 'of the file'),
     )
-    expect(rejects).toEqual([
-      '1: not valid JSON',
-      '2: proctor_id: user 21 is neither in the file nor in the database',
-    ])
+    expect(rejects).toEqual([`1: ${NO_JSON}`, `2: ${missing('proctor_id', 'user 21')}`])
     expect(await idsOf(database.sql, 'users')).toContain(22)
     expect(await idsOf(database.sql, 'assessments')).toEqual([])
   })

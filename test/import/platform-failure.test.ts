@@ -31,10 +31,10 @@ test('an error raised by a function of the platform shows its code alone; an err
   expect(messageFor('P0001', 'Ada King has no email')).toBe(
     'users.sql: the platform refused (SQLSTATE P0001)',
   )
-  expect(messageFor('42703', 'column "given" does not exist')).toBe(
-    'users.sql: column "given" does not exist (SQLSTATE 42703): correct users.sql, then check it by axport import … --queries DIR --explain',
+  expect(messageFor('42703', 'column "given" does not exist')).toStartWith(
+    'users.sql: column "given" does not exist (SQLSTATE 42703): ',
   )
-  expect(messageFor('42501', 'permission denied for table people')).toBe(
-    'users.sql: permission denied for table people (SQLSTATE 42501): grant it to the role in the URL of the platform (usage on the schema, select on the table), then check it by axport import … --queries DIR --explain',
+  expect(messageFor('42501', 'permission denied for table people')).toStartWith(
+    'users.sql: permission denied for table people (SQLSTATE 42501): grant it to the role',
   )
 })

@@ -8,6 +8,7 @@ import { everything, idsOf, importLines, staleRecords, useDatabase } from '../su
 import { exported, round, usePlatform } from '../support/platform-example.ts'
 import { queriesWith } from '../support/platform-queries.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { missing } from '../support/wordings.ts'
 
 afterAll(cleanUp)
 
@@ -64,7 +65,7 @@ describe.each(BACKENDS_OF_TIER)('a feed into %s with --rejects', backend => {
     expect((await waiting()).filter(row => row.startsWith('assessment'))).toHaveLength(theirs.length)
     expect(first.loaded && first.reasons.map(({ reason }) => reason)).toEqual([
       'name is missing',
-      'user_id: user … is neither in the file nor in the database',
+      missing('user_id', 'user …'),
       'assessment … cannot be loaded without another record that is bad',
     ])
 

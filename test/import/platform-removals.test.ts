@@ -44,9 +44,7 @@ describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
     const before = await everything(database.sql)
     const refused = await feed().catch(error => error)
     expect(refused).toBeInstanceOf(RemovalsRefused)
-    expect(refused.message).toBe(
-      'nothing was loaded: the round would remove 23 of 180 assessments, more than 10%: check the source; to remove them once: the same command with --max-removed 23',
-    )
+    expect(refused.message).toMatch(/ the round would remove 23 of 180 assessments, .* --max-removed 23$/)
     expect(await everything(database.sql)).toEqual(before)
 
     expect(await feed({}, { maxRemoved: { count: 23 } })).toMatchObject({

@@ -15,10 +15,9 @@ import {
 } from '../support/fixtures.ts'
 import { everything, importLines, problems, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { missing, NO_JSON, NO_TYPE } from '../support/wordings.ts'
 
 const parted = (id: number, ...parts: number[]) => multiPart(id, parts)
-const missing = (column: string, what: string) =>
-  `${column}: ${what} is neither in the file nor in the database`
 
 describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const database = useDatabase(backend)
@@ -113,10 +112,10 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
       '{"type":"school","id":1}',
     ]
     expect(await refused([], lines)).toEqual([
-      '2: not valid JSON',
+      `2: ${NO_JSON}`,
       '4: name is missing, and user 6 is new',
       '7: longer than 1048576 characters',
-      '8: type must be organization, product, user or assessment',
+      `8: ${NO_TYPE}`,
       `5: ${missing('user_id', 'user 99')}`,
     ])
   })
@@ -124,6 +123,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   test('loads nothing if only the last of 12,000 lines is bad', async () => {
     const many = range(12_000, index => assessment(1000 + index))
     const lines = [...REFERENCED, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
-    expect(await refused([assessment(10)], lines)).toEqual(['12006: not valid JSON'])
+    expect(await refused([assessment(10)], lines)).toEqual([`12006: ${NO_JSON}`])
   })
 })

@@ -15,9 +15,7 @@ import {
 } from '../support/fixtures.ts'
 import { idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
-
-const missing = (column: string, what: string) =>
-  `${column}: ${what} is neither in the file nor in the database`
+import { missing, NO_JSON } from '../support/wordings.ts'
 
 test('the file of rejects replaces the temporary file of a killed process with the same id', () => {
   const folder = mkdtempSync(join(tmpdir(), 'axport-rejects-'))
@@ -52,7 +50,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
       assessment(11),
     )
     expect(rejects).toEqual([
-      { line: 5, reason: 'not valid JSON', text: texts[4] as string },
+      { line: 5, reason: NO_JSON, text: texts[4] as string },
       { line: 7, reason: 'name is missing, and user 6 is new', text: texts[6] as string },
     ])
     expect(await idsOf(database.sql, 'assessments')).toEqual([10, 11])
@@ -134,7 +132,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
     const { rejects } = await load('x'.repeat(1_100_000), strange)
     expect(rejects).toEqual([
       { line: 1, reason: 'longer than 1048576 characters', text: undefined },
-      { line: 2, reason: 'not valid JSON', text: strange },
+      { line: 2, reason: NO_JSON, text: strange },
     ])
   })
 })
@@ -143,7 +141,7 @@ describe('the file of rejects', () => {
   const folder = mkdtempSync(join(tmpdir(), 'axport-rejects-'))
   afterAll(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'rejects.ndjson')
-  const reject = { line: 3, reason: 'not valid JSON', text: 'x' }
+  const reject = { line: 3, reason: NO_JSON, text: 'x' }
 
   test('is created when it is kept, as NDJSON, readable only by its owner', () => {
     const file = new RejectsFile(path)
@@ -154,7 +152,7 @@ describe('the file of rejects', () => {
     file.discard()
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(readFileSync(path, 'utf8')).toBe(
-      '{"line":3,"reason":"not valid JSON","text":"x"}\n{"file":"users.csv","line":4,"reason":"longer","text":null}\n',
+      `{"line":3,"reason":"${NO_JSON}","text":"x"}\n{"file":"users.csv","line":4,"reason":"longer","text":null}\n`,
     )
   })
 

@@ -13,6 +13,7 @@ import {
 } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importWith, problems, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { missing } from '../support/wordings.ts'
 
 const short = { type: 'user', id: 5, name: 'Ana' }
 const full = educator(5, { name: 'Ana' })
@@ -99,8 +100,8 @@ describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend =
     expect(await importWith(sql, { onReject }, ...lines)).toMatchObject({ loaded: true, rejected: 7 })
     expect(rejects).toEqual([
       ...expected,
-      '10: user_id: user 5 is neither in the file nor in the database',
-      '11: user_id: user 6 is neither in the file nor in the database',
+      `10: ${missing('user_id', 'user 5')}`,
+      `11: ${missing('user_id', 'user 6')}`,
     ])
     expect(await idsOf(sql, 'assessments')).toEqual([22])
   })

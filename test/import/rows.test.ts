@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { BadLine } from '../../src/import/record.ts'
 import * as rows from '../../src/import/rows.ts'
+import { NO_ID, NO_JSON, NO_TYPE } from '../support/wordings.ts'
 
 type Fields = Record<string, unknown>
 
@@ -52,7 +53,6 @@ function reasonOfText(text: string): string {
 }
 
 const TYPES = 'organization, product, user or assessment'
-const ID = 'must be a whole number from 1 to 9007199254740991'
 const INSTANT = 'must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z'
 
 describe('a valid line', () => {
@@ -160,18 +160,18 @@ describe('a valid line', () => {
 
 describe('a bad line', () => {
   test.each([
-    ['', 'not valid JSON'],
-    ['nonsense', 'not valid JSON'],
-    ['{"type":"user"', 'not valid JSON'],
-    ["{'type':'user'}", 'not valid JSON'],
-    ['{"type":"user","id":NaN}', 'not valid JSON'],
-    ['{} {}', 'not valid JSON'],
-    ['['.repeat(500_000), 'not valid JSON'],
+    ['', NO_JSON],
+    ['nonsense', NO_JSON],
+    ['{"type":"user"', NO_JSON],
+    ["{'type':'user'}", NO_JSON],
+    ['{"type":"user","id":NaN}', NO_JSON],
+    ['{} {}', NO_JSON],
+    ['['.repeat(500_000), NO_JSON],
     ['[]', 'not a JSON object'],
     ['null', 'not a JSON object'],
     ['"user"', 'not a JSON object'],
     ['5', 'not a JSON object'],
-    ['{}', 'type must be organization, product, user or assessment'],
+    ['{}', NO_TYPE],
   ])('%p is refused: %s', (text, message) => {
     expect(reasonOfText(text)).toBe(message)
   })
@@ -195,8 +195,8 @@ describe('a bad line', () => {
 
   const wrongIds = [0, -1, 1.5, 9007199254740992, '12', '', true, [1], {}]
   test.each(['id', 'user_id', 'organization_id', 'product_id', 'proctor_id'])('has an invalid %s', field => {
-    for (const id of wrongIds) expect(reason({ ...valid.assessment, [field]: id })).toBe(`${field} ${ID}`)
-    expect(reasonOfText(`{"type":"user","id":1e400,"name":"x"}`)).toBe(`id ${ID}`)
+    for (const id of wrongIds) expect(reason({ ...valid.assessment, [field]: id })).toBe(`${field} ${NO_ID}`)
+    expect(reasonOfText(`{"type":"user","id":1e400,"name":"x"}`)).toBe(`id ${NO_ID}`)
   })
 
   test.each(['name', 'first_name', 'last_name', 'email', 'seid'])('has an invalid %s', field => {
@@ -263,8 +263,8 @@ describe('a bad line', () => {
     const second = (fields: Fields) => reason({ ...multi, parts: [part, { ...part, id: 9102, ...fields }] })
     for (const field of ['id', 'name', 'certified_at', 'proctor_id'])
       expect(second({ [field]: null })).toBe(`parts[1].${field} is missing`)
-    expect(second({ id: 'x' })).toBe(`parts[1].id ${ID}`)
-    expect(second({ proctor_id: 0 })).toBe(`parts[1].proctor_id ${ID}`)
+    expect(second({ id: 'x' })).toBe(`parts[1].id ${NO_ID}`)
+    expect(second({ proctor_id: 0 })).toBe(`parts[1].proctor_id ${NO_ID}`)
     expect(second({ name: '  ' })).toBe('parts[1].name is blank')
     expect(second({ certified_at: '1.3.2026' })).toBe(`parts[1].certified_at ${INSTANT}`)
   })

@@ -90,7 +90,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     await importLines(database.sql, ...REFERENCED, assessment(10), ...range(1, 40).map(id => educator(id)))
     const fewer = [organization(2), ...range(4, 40).map(id => educator(id)), educator(PROCTOR)]
     await expect(load({ sync: { percent: 10 } }, ...fewer)).rejects.toThrow(
-      '1 of 1 organizations and 1 of 1 products and 1 of 1 assessments, more than 10%: check the source; to remove them once: the same command with --max-removed 4',
+      /1 of 1 organizations and 1 of 1 products and 1 of 1 assessments, .* --max-removed 4$/,
     )
     expect(await load({ sync: { count: 4 } }, ...fewer)).toMatchObject({ loaded: true })
   })
@@ -106,9 +106,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     const fewer = [...REFERENCED, multiPart(10, [11]), multiPart(20, [21, 13]), assessment(30)]
     const before = await everything(database.sql)
     await expect(load({ sync: { count: 0 } }, ...fewer)).rejects.toThrow(
-      new Failure(
-        'nothing was loaded: --sync would remove 1 of 4 assessment_parts, more than 0: check the source; to remove them once: the same command with --max-removed 1',
-      ),
+      / 1 of 4 assessment_parts, more than 0: .* --max-removed 1$/,
     )
     expect(await everything(database.sql)).toEqual(before)
     expect(await load({ sync: { percent: 25 } }, ...fewer)).toMatchObject({

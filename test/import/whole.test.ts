@@ -4,6 +4,7 @@ import type { ImportResult } from '../../src/import/result.ts'
 import { assessment, educator, ndjsonOf, organization, REFERENCED, range } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importText, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { NO_JSON } from '../support/wordings.ts'
 
 const TWO = [organization(1), organization(2)]
 const end = (lines: unknown) => ({ type: 'end', lines })
@@ -96,7 +97,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     const [count, of] = refused
     const result = await load(bad(count, of), options)
     expect(result).toMatchObject({ loaded: false, total: count })
-    if (!result.loaded) expect(result.problems[0]).toEqual({ line: of - count + 1, reason: 'not valid JSON' })
+    if (!result.loaded) expect(result.problems[0]).toEqual({ line: of - count + 1, reason: NO_JSON })
     expect(await everything(database.sql)).toEqual(before)
   })
 })

@@ -8,6 +8,7 @@ import { postToken, tryList } from '../support/http.ts'
 import { newToken, provision, succeed, useTwoServices } from '../support/operator.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { NO_NUMBER } from '../support/wordings.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
@@ -35,9 +36,9 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
     await until('the wrong secret is noted', async () => (await refusals(other.clientId)).length === 1)
 
     expect((await refusals(clientId)).map(({ what }) => what).sort()).toEqual([
-      'filter[user_ids] must be a whole number',
+      `filter[user_ids] ${NO_NUMBER}`,
       'no effect: a parameter that resembles filter[seids][]',
-      'page must be a whole number, at least 1',
+      `page ${NO_NUMBER}, at least 1`,
     ])
     expect(await refusals(other.clientId)).toEqual([
       {

@@ -6,6 +6,7 @@ import { codedError, DatabaseUnavailable, QueueTimeout } from '../../src/postgre
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { FOUND, LOST } from '../support/wordings.ts'
 
 const BOUNDS = { size: 4, waitMs: 10_000, statementMs: 10_000, slowMs: 10_000 }
 const LOG = { info: () => {}, warn: () => {} }
@@ -39,10 +40,7 @@ test('a server that takes longer to answer than the pauses between attempts is f
   await until('the database is found', () => db.pool.unreachable === undefined)
   // Others began meanwhile: a server that has just come back may not have seen the first one.
   expect(attempts).toBeGreaterThan(1)
-  expect(lines.map(([message]) => message)).toEqual([
-    'the database cannot be reached',
-    'the database can be reached again',
-  ])
+  expect(lines.map(([message]) => message)).toEqual([LOST, FOUND])
   const { seconds = 0, refused_seconds = 0 } = lines[1]?.[1] ?? {}
   expect(refused_seconds).toBeGreaterThan(0)
   expect(seconds - refused_seconds).toBeGreaterThan(2.4)

@@ -5,6 +5,7 @@ import type { Lease } from '../../src/postgres/statement.ts'
 import { ask, NO_LOG, ONE, PATIENT, together } from '../support/lease.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { CUT } from '../support/wordings.ts'
 
 const pid = async (lease: Lease) => Number((await ask(lease, 'select pg_backend_pid() as pid'))[0]?.pid)
 
@@ -45,7 +46,7 @@ describe('a lease on a Postgres', () => {
       await until('the connection has ended', () => db.pool.connections.size === 0)
       return await ask(lease, 'select 1 as one')
     })
-    await expect(cut).rejects.toThrow('the connection to the database was lost')
+    await expect(cut).rejects.toThrow(CUT)
     expect(runs).toBe(2)
   })
 

@@ -4,14 +4,12 @@ import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { expectUnavailable, fill, type OutageService, startOutageService } from '../support/outage.ts'
 import { until } from '../support/until.ts'
+import { FOUND, LOST } from '../support/wordings.ts'
 
 /** In seconds; short, so that the tests of these limits are short. */
 const SETTINGS = { DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '2', DATABASE_POOL_SIZE: '4' }
 /** In milliseconds: DATABASE_WAIT, and the delay of a busy machine. */
 const WAIT = 2500
-
-const LOST = 'the database cannot be reached'
-const FOUND = 'the database can be reached again'
 
 let own: OwnCluster
 let proxy: FlakyProxy
@@ -58,9 +56,7 @@ describe('if the database', () => {
     await service.recovery()
     expect((await service.token()).status).toBe(200)
     // A server that is being killed may still accept connections.
-    const reason = expect.stringMatching(
-      /^the database cannot be reached: (nothing listens there|it closes connections)$/,
-    )
+    const reason = expect.stringMatching(/: (nothing listens there|it closes connections)$/)
     expect(service.newMessages()).toEqual([reason, FOUND])
   })
 
@@ -179,8 +175,8 @@ describe('if the database', () => {
     await set('off')
     await service.recovery(service.token)
     expect(service.newMessages()).toEqual([
-      'the database is read-only (a standby, or default_transaction_read_only): no tokens can be issued',
-      'tokens can be issued again',
+      expect.stringMatching(/^the database is read-only .*: no tokens/),
+      expect.stringContaining('again'),
     ])
   })
 

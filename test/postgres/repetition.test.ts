@@ -6,6 +6,7 @@ import { closedError, DatabaseUnavailable } from '../../src/postgres/failures.ts
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { NO_LOG, ONE, PATIENT } from '../support/lease.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { CUT } from '../support/wordings.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -35,7 +36,7 @@ test('a row that was inserted before its connection was lost is not inserted twi
   const insert = db.forRequest(PATIENT).unsafe('insert into written values (1)', [], { prepare: false })
   const error = await Promise.resolve(insert).catch(failure => failure)
   expect(error).toBeInstanceOf(DatabaseUnavailable)
-  expect(error.reason).toBe('the connection to the database was lost')
+  expect(error.reason).toBe(CUT)
   expect([...(await written())]).toEqual([{ key: 1 }])
   await db.close()
 })

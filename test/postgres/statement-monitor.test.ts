@@ -9,6 +9,7 @@ import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { LOST } from '../support/wordings.ts'
 
 /** The server is probed after 100 ms of silence. */
 const BOUNDS = { size: 1, waitMs: 500, statementMs: 10_000, slowMs: 10_000 }
@@ -165,7 +166,7 @@ test('if the only attempt to connect is refused, a second one is made before the
   for (const connection of db.pool.connections) connection.destroy()
   refusals = 2
   await expect(read()).rejects.toThrow('it closes connections')
-  expect(lines).toEqual(['the database cannot be reached'])
+  expect(lines).toEqual([LOST])
   await db.close()
 })
 

@@ -4,6 +4,7 @@ import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { ONE, PATIENT } from '../support/lease.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { DISK_FULL } from '../support/wordings.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -21,9 +22,9 @@ test('a read that a full disk fails, as on a standby, says nothing about tokens,
   const db = new ServingDatabase(timeoutMs => openFirst(url, timeoutMs), ONE, { info: note, warn: note })
   for (let time = 0; time < 3; time++) {
     const read = db.forRequest(PATIENT).unsafe(failing('53100'), [], { prepare: false })
-    await expect(Promise.resolve(read)).rejects.toThrow('the disk of the database is full')
+    await expect(Promise.resolve(read)).rejects.toThrow(DISK_FULL)
   }
-  expect(lines).toEqual([[{ code: '53100' }, 'the disk of the database is full: a statement was refused']])
+  expect(lines).toEqual([[{ code: '53100' }, `${DISK_FULL}: a statement was refused`]])
   expect(db.writes.why('tokens')).toBeUndefined()
   expect(db.writes.why('disclosures')).toBeUndefined()
   expect(db.writes.shortages).toBe(3)

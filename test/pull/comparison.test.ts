@@ -322,7 +322,7 @@ describe('removals', () => {
     )
     const { result, notes } = await night({ maxRemoved: { count: 26 } })
     expect(result).toMatchObject({ resumed: 224, changes: { removed: 26 } })
-    expect(notes).toEqual(['going on after 224 assessments of an interrupted run'])
+    expect(notes).toEqual([expect.stringContaining('going on after 224 ')])
     expect(linesOf('changes.ndjson')).toEqual(Array.from({ length: 26 }, (_, id) => removed(id)))
   })
 

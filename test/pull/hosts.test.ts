@@ -239,9 +239,7 @@ describe('a service that fails', () => {
       if (n === 2) void stub.stop()
     }
     const failed = pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { retryForMs: 1 })
-    await expect(failed).rejects.toThrow(
-      /; gave up after 1 attempt; 100 of 250 assessments are kept: run the same command again to go on$/,
-    )
+    await expect(failed).rejects.toThrow('; 100 of 250 assessments are kept: ')
     expect(readFileSync(out, 'utf8')).toBe('earlier')
     expect(existsSync(`${out}.partial`)).toBe(true)
   })

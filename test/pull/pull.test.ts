@@ -156,9 +156,7 @@ describe('a pull', () => {
     const out = outputIn()
     writeFileSync(out, 'earlier')
     const nobody = { query: { filter: { organization_ids: ['99999'] } }, failIfEmpty: true }
-    await expect(pullFrom(front.baseUrl, client, out, nobody)).rejects.toThrow(
-      /^no assessment matches \(--fail-if-empty\): check the filters, .*; nothing was written$/,
-    )
+    await expect(pullFrom(front.baseUrl, client, out, nobody)).rejects.toThrow('(--fail-if-empty)')
     expect(readFileSync(out, 'utf8')).toBe('earlier')
     expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
     expect((await pullFrom(front.baseUrl, client, out, { failIfEmpty: true })).result.records).toBe(1000)

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
+import { NO_NUMBER } from '../../support/wordings.ts'
 import { type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
 import {
   anyParameters,
@@ -122,7 +123,7 @@ async function read(oracle: Oracle, reader: Reader, age: number, move: Move, ser
     expected = refused ?? rightRecord(oracle, access, move.id)
   } else if (move.kind === 'unreadable') {
     rest = '?offset=x'
-    const message = { message: 'offset must be a whole number, at least 0', parameter: 'offset' }
+    const message = { message: `offset ${NO_NUMBER}, at least 0`, parameter: 'offset' }
     expected = refused ?? { status: 400, body: JSON.stringify({ errors: [message] }) }
   } else {
     go(reader, move)

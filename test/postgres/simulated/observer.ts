@@ -1,5 +1,6 @@
 import type { Connection } from '../../../src/postgres/connection/connection.ts'
 import type { ConnectionPool } from '../../../src/postgres/pool/connection-pool.ts'
+import { FOUND, LOST } from '../../support/wordings.ts'
 import type { Setting } from './plan.ts'
 import type { Statement } from './process.ts'
 import { type Outcome, type Question, type Run, wrongOutcome } from './questions.ts'
@@ -90,8 +91,8 @@ export class Observer {
   /** The pool logs a line. */
   logged(line: string): void {
     this.note(line)
-    const isLost = line === 'the database cannot be reached'
-    if (!isLost && line !== 'the database can be reached again') return
+    const isLost = line === LOST
+    if (!isLost && line !== FOUND) return
     if (isLost === this.#isLost) this.wrong(`logged twice: ${line}`)
     if (isLost && this.isCalm) this.wrong('an outage is logged that did not happen')
     this.#isLost = isLost

@@ -4,6 +4,7 @@ import {
   Displaced,
   StatementTimeout,
 } from '../../../src/postgres/failures.ts'
+import { CUT } from '../../support/wordings.ts'
 import type { Setting } from './plan.ts'
 import type { Ending, Statement } from './process.ts'
 import type { SimulatedWire } from './wire.ts'
@@ -132,7 +133,6 @@ function wrongReason(
   // A connection that was opened in an outage may lead to the second host, a standby, as long as it is used.
   if (reason === 'the database is read-only')
     isTrue = statements.some(({ isWrite }) => isWrite) && (!isCalm || setting.hosts > 1)
-  if (reason === 'the connection to the database was lost')
-    isTrue = isClosed || lost - lostBefore > (isRepeated ? 1 : 0)
+  if (reason === CUT) isTrue = isClosed || lost - lostBefore > (isRepeated ? 1 : 0)
   return isTrue ? undefined : `unavailable without a cause: ${reason}`
 }
