@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { canonicalNumber, isBigint, LIST_PARAMETERS } from '../../src/contract.ts'
+import { NO_NUMBERS } from '../support/bad-values.ts'
 
 describe('a whole number', () => {
   const digits = (count: number) => '9'.repeat(count)
@@ -14,15 +15,8 @@ describe('a whole number', () => {
     ['+0', '0'],
     ['9223372036854775808', '9223372036854775808'],
     [`-000${digits(20)}`, `-${digits(20)}`],
-    ['', undefined],
-    ['+', undefined],
-    ['--1', undefined],
-    ['1.0', undefined],
-    ['1e3', undefined],
-    ['0x1', undefined],
-    ['1 2', undefined],
     ['1\n', '1'],
-    ['٣', undefined],
+    ...['', '+', ...NO_NUMBERS].map((text): [string, undefined] => [text, undefined]),
   ])('%j has the canonical form %j', (text, canonical) => {
     expect(canonicalNumber(text)).toBe(canonical)
   })
