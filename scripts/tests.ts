@@ -13,7 +13,7 @@ export interface TestRun {
 }
 
 /** More workers than cores, because most tests wait for a process, a socket or a time-out. */
-const WORKERS_PER_CORE = 2.5
+const WORKERS_PER_CORE = 3
 
 /**
  * Switches off the optimizing compiler for WebAssembly: every process runs an embedded database, and ends before the
@@ -54,7 +54,7 @@ export async function runTests(
   const run = async (name: string, files: string[], options: string[]): Promise<TestRun> => {
     const report = join(folder, `${name}.xml`)
     // The first test of a process waits for a Postgres to start, which takes long on a busy machine.
-    const common = ['--timeout=120000', '--only-failures', '--reporter=junit', `--reporter-outfile=${report}`]
+    const common = ['--timeout=300000', '--only-failures', '--reporter=junit', `--reporter-outfile=${report}`]
     const command = [process.execPath, 'test', ...common, ...options, ...files.map(file => `./${file}`)]
     const { exited } = Bun.spawn(command, {
       cwd: root,

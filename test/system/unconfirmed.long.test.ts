@@ -48,9 +48,11 @@ async function standbyReturns(): Promise<void> {
   })
 }
 
+let started = 0
+
 /** Starts a service. Its connections have a role of their own. */
 async function serve(poolSize: number): Promise<Served & { role: string }> {
-  const role = `serve_${poolSize}`
+  const role = `serve_${++started}`
   const url = new URL(primary.url())
   await ask(`create role ${role} login superuser password '${url.password}'`)
   url.username = role

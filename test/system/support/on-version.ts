@@ -13,7 +13,6 @@ const FILES = [
   'import/import',
   'import/check-plans',
   'import/plans',
-  'import/plans.long',
   'db/read-model',
   'db/schema',
   'postgres/grant',
