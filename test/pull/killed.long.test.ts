@@ -21,8 +21,16 @@ const CHANGES = lines(
 
 const records = [...YESTERDAY]
 let stub: Front
-beforeAll(() => {
+/** The program in one file, which starts in half the time of its sources. */
+let program: string
+beforeAll(async () => {
   stub = startStub(records)
+  const built = await Bun.build({
+    entrypoints: [join(ROOT, 'src', 'main.ts')],
+    target: 'bun',
+    outdir: emptyFolder(),
+  })
+  program = built.outputs.find(({ kind }) => kind === 'entry-point')?.path ?? ''
 })
 afterAll(async () => {
   await stub?.stop()
@@ -41,8 +49,7 @@ describe.each(['', '.zst'] as const)('pull --changes into copy.ndjson%s', ending
     const options = ['--base-url', stub.baseUrl, '--client-id', 'id', '--out', out, '--changes', changes]
     const env = { AXPORT_CLIENT_SECRET: 'secret', ...(killAt && { KILL_AT: String(killAt) }) }
     const preload = ['--preload', join(import.meta.dir, 'support', 'kill-at.ts')]
-    const main = join(ROOT, 'src', 'main.ts')
-    const command = [process.execPath, ...preload, main, 'pull', ...options, '--previous', previous]
+    const command = [process.execPath, ...preload, program, 'pull', ...options, '--previous', previous]
     return await launch(command, { env, cwd: folder }).finished
   }
   const textOf = (folder: string, name: string) =>
