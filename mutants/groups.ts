@@ -124,7 +124,7 @@ export const POOL = [
   'postgres/fair-queue',
   'postgres/lanes',
   'postgres/attempts',
-  'postgres/statement-monitor',
+  'postgres/statement-monitor.alone',
   'postgres/statement',
   'postgres/lease',
   'postgres/lease-postgres',

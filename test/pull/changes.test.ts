@@ -89,6 +89,8 @@ const CHANGES: [what: string, startsOver: boolean, Line[]][] = [
   ],
 ]
 
+const idOf = (text: string) => (JSON.parse(text) as { id: number }).id
+
 describe('if, while a list is read,', () => {
   test.each(CHANGES)("%s, the output equals the service's final data", async (_, startsOver, changes) => {
     // The third request is sent while the second page is being read.
@@ -103,7 +105,7 @@ describe('if, while a list is read,', () => {
       expect(notes).toEqual([`${COUNT} assessments became ${expected.length} meanwhile; all of these are in`])
   })
 
-  test("random changes happen before random pages, the output equals the service's final data", async () => {
+  test("random changes happen before random pages, the output has the ids of the service's final data", async () => {
     const known = fc.integer({ min: FIRST_ID, max: FIRST_ID + COUNT - 1 })
     const day = fc.nat(COUNT + 20)
     const anyChange = fc.oneof(
@@ -124,7 +126,8 @@ describe('if, while a list is read,', () => {
         }
         const out = outputIn()
         await pullFrom(some.baseUrl, client, out).finally(some.stop)
-        expect(linesOf(out)).toEqual(await documents(service))
+        // A record that keeps its place may change after its page was read, and no client can notice that.
+        expect(linesOf(out).map(idOf).sort()).toEqual((await documents(service)).map(idOf).sort())
       }),
       { runs: 4, thorough: 12 },
     )
