@@ -32,14 +32,14 @@ function withHelp(page: string, commands: ShownCommand[]): string {
       return [heading, rest.trim()]
     }),
   )
-  const headings = commands.map(({ path }) => ['axport', ...path].join(' '))
-  const lost = [...kept.keys()].filter(heading => !headings.includes(heading))
-  if (lost.length > 0) throw new Error(`${COMMANDS_PAGE} has sections of no command: ${lost.join(', ')}`)
   const written = commands.map(({ path, help }) => {
     const heading = ['axport', ...path].join(' ')
     const parts = [`## ${heading}`, `\`\`\`\n${help.trimEnd()}\n\`\`\``, kept.get(heading)]
+    kept.delete(heading)
     return parts.filter(Boolean).join('\n\n')
   })
+  if (kept.size > 0)
+    throw new Error(`${COMMANDS_PAGE} has sections of no command: ${[...kept.keys()].join(', ')}`)
   return `${beginning}${written.join('\n\n')}\n`
 }
 

@@ -20,7 +20,8 @@ export async function leaveOutErased(sql: TransactionSql): Promise<number> {
   if (erased.length === 0) return 0
   const [left] = await sql<{ found: string }[]>`
     select people_found as found from remove_people(${erased.map(({ user_id }) => user_id)}::bigint[])`
-  // Triggers have rendered people before their tombstones were there, and may have copied names into the log of changes, which begins anew.
+  // Triggers have rendered people before their tombstones were there, and may have copied names into the log of changes.
+  // So the log begins anew.
   await sql`delete from export_people p using erasures e where p.user_id = e.user_id`
   await sql`select log_any_change()`
   return Number(left?.found)

@@ -25,8 +25,8 @@ interface BackendOfTransaction {
 /** How a transaction ended. `waiting`: it is committed on the server, and waits until a standby confirms it. */
 type Ended = 'committed' | 'rolled back' | 'waiting'
 
-/** What one look has found. `reason`: why the transaction's end is not known; `isAnswered`: a server has said so. */
-type Found = Ended | { reason: string; isAnswered: boolean }
+/** What one look has found. `reason`: why the server that answered does not know; `failure`: why none could be asked. */
+type Found = Ended | { reason: string } | { failure: string }
 
 /** The outcome of a COMMIT whose answer was lost. `reason`: why it is not known, or not confirmed. */
 export type Outcome = { is: 'committed' | 'rolled back' } | { is: 'unconfirmed' | 'unknown'; reason: string }
@@ -74,18 +74,17 @@ export async function outcomeOf(
   leftMs: () => number,
 ): Promise<Outcome> {
   let isWaiting = false
-  let reason = ''
-  let isAnswered = false
+  let answered: string | undefined
   for (;;) {
     const found = await look(attempt, open, Math.min(LOOK_MS, leftMs()))
     if (found === 'committed' || found === 'rolled back') return { is: found }
-    // The last look may have too little time for an answer: what a server has said before tells more.
     if (found === 'waiting') isWaiting = true
-    else if (found.isAnswered || !isAnswered) ({ reason, isAnswered } = found)
+    else if ('reason' in found) answered = found.reason
     if (leftMs() <= PAUSE_MS) {
       // It was flushed here before it began to wait.
       if (isWaiting) return { is: 'unconfirmed', reason: 'it waits for a standby' }
-      return { is: 'unknown', reason }
+      // The last look may have too little time for an answer: what a server has said before tells more.
+      return { is: 'unknown', reason: answered ?? (found as { failure: string }).failure }
     }
     await Bun.sleep(PAUSE_MS)
   }
@@ -105,7 +104,7 @@ async function look(
     const settle = onTimeout(deadline - performance.now(), () => opened.destroy(timeoutError()))
     return await ask({ unsafe: (...statement) => opened.run(...statement) }, attempt).finally(settle)
   } catch (error) {
-    return { reason: `the database cannot be asked: ${whyFailed(error)}`, isAnswered: false }
+    return { failure: `the database cannot be asked: ${whyFailed(error)}` }
   } finally {
     void connection?.close()
   }
@@ -114,19 +113,16 @@ async function look(
 async function ask(db: Runner, { receipt, backend, server }: Attempt): Promise<Found> {
   const current = server && readStatus(((await run(db, STATUS, [])) as object[])[0])
   if (current && current.system !== server.system)
-    return {
-      reason: 'another database cluster answers in place of the one that was written',
-      isAnswered: true,
-    }
+    return { reason: 'another database cluster answers in place of the one that was written' }
   // On another server, or on another timeline, the transaction can no longer run.
   if (current?.timeline === server?.timeline) {
     // Before the receipt is looked for: a snapshot that was taken while the transaction ran would not show it.
     const [running] = (await run(db, RUNNING, [backend.pid, backend.startedAt, backend.xid])) as Running[]
     if (running?.waitsFor === 'SyncRep') return 'waiting'
-    if (running) return { reason: 'the database is still committing', isAnswered: true }
+    if (running) return { reason: 'the database is still committing' }
   }
   if (await receipt.isThere(db)) return 'committed'
-  return current?.isStandby ? { reason: 'only a standby answers', isAnswered: true } : 'rolled back'
+  return current?.isStandby ? { reason: 'only a standby answers' } : 'rolled back'
 }
 
 interface Running {
