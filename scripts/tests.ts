@@ -16,10 +16,10 @@ export interface TestRun {
 const WORKERS_PER_CORE = 3
 
 /**
- * Switches off the optimizing compiler for WebAssembly: every process runs an embedded database, and ends before the
- * faster code would pay for its compilation. The executable under test gets another environment.
+ * Switches off the optimizing compiler for WebAssembly, in the tests and in the executables that they start: an embedded
+ * database in a test ends before the faster code would pay for its compilation.
  */
-const ENGINE = { BUN_JSC_useOMGJIT: '0' }
+export const ENGINE = { BUN_JSC_useOMGJIT: '0' }
 
 /**
  * The test files of all tiers, as paths from `root`. Files named *.longest.test.ts are in no tier (`bun run
