@@ -2,12 +2,12 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { emptyDatabase } from '../support/cluster.ts'
 import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
 import { serveWith } from '../support/served.ts'
-import { BACKENDS_OF_TIER, openTestDatabase } from '../support/service.ts'
+import { backendsOf, openTestDatabase } from '../support/service.ts'
 import { provision, walk } from '../support/walk.ts'
 
 afterAll(cleanUp)
 
-describe.each(BACKENDS_OF_TIER)('an installation on %s', backend => {
+describe.each(backendsOf(import.meta.path))('an installation on %s', backend => {
   test('returns every assessment once in a walk after migrate and import, and accepts commands while serve runs', async () => {
     const cwd = emptyFolder()
     const { url, drop } = await (backend === 'postgres'

@@ -13,7 +13,7 @@ import {
 } from '../support/executable.ts'
 import { ndjsonOf, organization, proctor, range } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
@@ -21,7 +21,7 @@ afterAll(cleanUp)
 const TWO = ndjsonOf([organization(12), proctor(77)])
 const INTERRUPTED = { code: 130, stdout: '', stderr: 'axport: interrupted: nothing was loaded\n' }
 
-describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
+describe.each(backendsOf(import.meta.path))('axport import into %s', backend => {
   const database = useDatabase(backend)
   const folder = emptyFolder()
 

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
 import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
 import { everything, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { NO_JSON, NO_TYPE } from '../support/wordings.ts'
 import { zipOf } from '../support/zip.ts'
 
@@ -14,7 +14,7 @@ afterAll(cleanUp)
 const TWO = ndjsonOf([organization(12, 'Lakeside'), proctor(77)])
 const LOADED = { code: 0, stdout: expect.stringMatching(/^loaded 2 lines\n/), stderr: '' }
 
-describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
+describe.each(backendsOf(import.meta.path))('axport import into %s', backend => {
   const database = useDatabase(backend)
   const cwd = emptyFolder()
   const options = () => ({ cwd, env: { DATABASE_URL: database.url } })

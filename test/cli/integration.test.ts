@@ -11,14 +11,14 @@ import {
   useTwoServices,
   WORLD,
 } from '../support/operator.ts'
-import { BACKENDS_OF_TIER, openTestDatabase } from '../support/service.ts'
+import { backendsOf, openTestDatabase } from '../support/service.ts'
 import { onTerminal } from '../support/terminal.ts'
 
 const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 
 afterAll(cleanUp)
 
-describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integration', backend => {
+describe.each(backendsOf(import.meta.path))('while two services run, on %s, axport integration', backend => {
   const services = useTwoServices(backend)
   const integration = (...args: string[]) => succeed(services.url, 'integration', ...args)
   const refused = (...args: string[]) => refusal(services.url, 'integration', ...args)

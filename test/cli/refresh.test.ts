@@ -3,12 +3,12 @@ import { emptyDatabase } from '../support/cluster.ts'
 import { axport, cleanUp, errorLine } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { refusal, succeed, WORLD } from '../support/operator.ts'
-import { BACKENDS_OF_TIER, load } from '../support/service.ts'
+import { backendsOf, load } from '../support/service.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
 afterAll(cleanUp)
 
-describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
+describe.each(backendsOf(import.meta.path))('axport refresh, on %s,', backend => {
   const database = useTestDatabase(backend)
 
   test('prints how many records it compared and how many differed, as a table and as JSON', async () => {

@@ -159,7 +159,7 @@ const RUNS = {
   embedded: { runs: 5 },
 }
 
-describe.each(kindsOf('data'))('any list request (%s)', kind => {
+describe.each(kindsOf('data', 'any list request'))('any list request (%s)', kind => {
   const service = use(() => startKind(kind))
 
   /** The texts of all records, read page by page until the count is reached (contract L7). */

@@ -17,7 +17,7 @@ const RUNS = {
 
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 
-describe.each(kindsOf('data'))('any retrieve request (%s)', kind => {
+describe.each(kindsOf('data', 'any retrieve request'))('any retrieve request (%s)', kind => {
   const service = use(() => startKind(kind))
 
   test('gets the record for the id of an overall assessment in the scope, and 404 for any other id', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { useTestDatabase } from '../support/hooks.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { undone } from './source.ts'
 
 /**
@@ -38,7 +38,7 @@ all')`,
   `truncate products cascade`,
 ]
 
-describe.each(BACKENDS_OF_TIER)('the names that a search reads, on %s,', backend => {
+describe.each(backendsOf(import.meta.path))('the names that a search reads, on %s,', backend => {
   const db = useTestDatabase(backend)
 
   const line = (name: string) => name.toLowerCase().replaceAll('\n', ' ')

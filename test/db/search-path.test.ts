@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
 import { useTestDatabase } from '../support/hooks.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { undone } from './source.ts'
 
 /**
@@ -26,7 +26,7 @@ const WRITES: [write: string, shown: string][] = [
   ],
 ]
 
-describe.each(BACKENDS_OF_TIER)(
+describe.each(backendsOf(import.meta.path))(
   'a writer whose search_path finds other tables with the same names first, on %s,',
   backend => {
     const db = useTestDatabase(backend)

@@ -3,7 +3,7 @@ import { Failure } from '../../src/errors.ts'
 import { setTimeZone } from '../../src/postgres/schema/time-zone.ts'
 import { useService } from '../support/hooks.ts'
 import { list } from '../support/http.ts'
-import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
+import { authorize, backendsOf, load } from '../support/service.ts'
 
 /**
  * The rules of contract/list-dates.test.ts for zones and days of every kind, and the command that sets the
@@ -50,7 +50,7 @@ function justBefore(instant: string): string {
   return new Date(Date.parse(instant) - 1000).toISOString().replace('.000Z', '.999999Z')
 }
 
-describe.each(BACKENDS_OF_TIER)('the time zone of the platform, on %s:', backend => {
+describe.each(backendsOf(import.meta.path))('the time zone of the platform, on %s:', backend => {
   const service = useService(backend)
   let token: string
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import { assessment, educator, multiPart, part, proctor, REFERENCED } from '../s
 import { useService } from '../support/hooks.ts'
 import { tryList } from '../support/http.ts'
 import { everything, idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
-import { authorize, BACKENDS_OF_TIER } from '../support/service.ts'
+import { authorize, backendsOf } from '../support/service.ts'
 
 const onWait = () => {}
 const erase = (sql: Sql, id: number, dryRun = false) => erasePerson(sql, String(id), { dryRun, onWait })
@@ -41,7 +41,7 @@ const NOTHING: Erasure = {
   unwiped: undefined,
 }
 
-describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
+describe.each(backendsOf(import.meta.path))('an erasure on %s', backend => {
   const database = useDatabase(backend)
   beforeEach(async () => {
     await database.sql`truncate erasures`

@@ -18,7 +18,7 @@ import {
   useDatabase,
 } from '../support/import.ts'
 import { round, usePlatform } from '../support/platform-example.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 
 afterAll(cleanUp)
 
@@ -32,7 +32,7 @@ const ALL = [
   assessment(50),
 ]
 
-describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend => {
+describe.each(backendsOf(import.meta.path))('an import into %s after an erasure', backend => {
   const database = useDatabase(backend)
   const erase = (id: number) => erasePerson(database.sql, String(id), { dryRun: false, onWait: () => {} })
   beforeEach(async () => {

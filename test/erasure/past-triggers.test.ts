@@ -5,7 +5,7 @@ import { erasePerson, removeTombstone } from '../../src/erasure/erase.ts'
 import { refresh } from '../../src/refresh/refresh.ts'
 import { assessment, educator, multiPart, part, REFERENCED } from '../support/fixtures.ts'
 import { importLines, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
 /** The erased person. */
@@ -19,7 +19,7 @@ const BACK = `
     values (10, 600, 10, 1, '2026-03-01Z');
   insert into assessment_parts (id, assessment_id, position, proctor_id) values (10, 10, 0, 77);`
 
-describe.each(BACKENDS_OF_TIER)(
+describe.each(backendsOf(import.meta.path))(
   'on %s, an erased person whom a session without triggers writes again',
   backend => {
     const database = useDatabase(backend)

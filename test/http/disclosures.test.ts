@@ -6,7 +6,7 @@ import { record, recorded } from '../support/disclosures.ts'
 import { assessment, educator, ORGANIZATION, organization, PRODUCT, world } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
 import { bearer, get, idsOf, LIST, type ListBody, send } from '../support/http.ts'
-import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
+import { authorize, backendsOf, load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { DISK_FULL } from '../support/wordings.ts'
 
@@ -16,7 +16,7 @@ const LARGE = 4_000_000_000
 /** An organization whose records only one test reads. */
 const OTHER = 20
 
-describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend => {
+describe.each(backendsOf(import.meta.path))('while disclosures are recorded (%s)', backend => {
   const service = useService(backend)
   let client: Awaited<ReturnType<typeof authorize>>
 

@@ -22,7 +22,7 @@ import {
   staleRecords,
   useDatabase,
 } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { missing, NO_JSON } from '../support/wordings.ts'
 
@@ -44,7 +44,7 @@ async function seen(sql: Sql): Promise<string> {
   return JSON.stringify(row)
 }
 
-describe.each(BACKENDS_OF_TIER)('concurrent statements on %s', backend => {
+describe.each(backendsOf(import.meta.path))('concurrent statements on %s', backend => {
   const database = useDatabase(backend)
 
   test('a reader sees the state before or after an import, and no state between', async () => {

@@ -9,7 +9,7 @@ import { openSource } from '../../src/import/source.ts'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { everything, importLines, partsOf, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { missing, NO_ID } from '../support/wordings.ts'
 import { FILES, folderOf, zipFileOf } from './csv-files.ts'
 
@@ -47,7 +47,7 @@ const reasons = (result: ImportResult) => {
   return result.problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
 }
 
-describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
+describe.each(backendsOf(import.meta.path))('CSV files imported into %s', backend => {
   const database = useDatabase(backend)
   const loadFiles = (files: Record<string, string>, options?: ImportOptions) =>
     load(database.sql, folderOf(files), options)

@@ -23,7 +23,7 @@ import {
   useDatabase,
   versionOf,
 } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 
 // The example of the import format in the documents, with two proctors added.
 const EXAMPLE = `{"type":"organization","id":12,"name":"Lakeside District"}
@@ -53,7 +53,7 @@ const documents = async (sql: Sql) =>
     row => row.document,
   )
 
-describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
+describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
   const database = useDatabase(backend)
 
   async function loaded(...lines: object[]): Promise<Record<string, number[]>> {

@@ -4,7 +4,7 @@ import type { Sql } from 'postgres'
 import { erasePerson, removeTombstone } from '../../src/erasure/erase.ts'
 import { everything, importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { Floors, holds } from '../support/property.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 
 /**
  * A model of an import in memory. A line sets some fields of a record, and the others stay. Lines for one id
@@ -233,7 +233,7 @@ const FIRST = [1, 2].flatMap((id): Line[] =>
 
 const onWait = () => {}
 
-describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
+describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
   const database = useDatabase(backend)
 
   test('of any sequence of files follows the model, or is refused and changes nothing', async () => {

@@ -6,7 +6,7 @@ import { organization } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
 import { exported, round, usePlatform } from '../support/platform-example.ts'
 import { queriesWith } from '../support/platform-queries.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 
 afterAll(cleanUp)
 
@@ -24,7 +24,7 @@ const SOFTLY = {
     where o.state = 'complete' and (select count(*) from stages t where t.observation_no = s.observation_no) > 1`,
 }
 
-describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
+describe.each(backendsOf(import.meta.path))('a round of a feed into %s', backend => {
   const database = useDatabase(backend)
   const platform = usePlatform()
   beforeEach(async () => {

@@ -8,7 +8,7 @@ import { cluster } from '../support/cluster.ts'
 import { cleanUp } from '../support/executable.ts'
 import { everything, idsOf, staleRecords, useDatabase } from '../support/import.ts'
 import { exported, QUERIES, round, usePlatform } from '../support/platform-example.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { folderOf } from './csv-files.ts'
 
@@ -30,7 +30,7 @@ const messageOf = async (work: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
-describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
+describe.each(backendsOf(import.meta.path))('a feed from a platform into %s', backend => {
   const database = useDatabase(backend)
   const platform = usePlatform()
   beforeEach(async () => {

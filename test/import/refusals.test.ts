@@ -14,12 +14,12 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { everything, importLines, problems, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { missing, NO_JSON, NO_TYPE } from '../support/wordings.ts'
 
 const parted = (id: number, ...parts: number[]) => multiPart(id, parts)
 
-describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
+describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
   const database = useDatabase(backend)
 
   /**

@@ -14,7 +14,7 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { missing, NO_JSON } from '../support/wordings.ts'
 
 test('the file of rejects replaces the temporary file of a killed process with the same id', () => {
@@ -28,7 +28,7 @@ test('the file of rejects replaces the temporary file of a killed process with t
   rmSync(folder, { recursive: true })
 })
 
-describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
+describe.each(backendsOf(import.meta.path))('an import into %s with --rejects', backend => {
   const database = useDatabase(backend)
 
   async function load(...lines: (object | string)[]) {

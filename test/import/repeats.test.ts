@@ -12,13 +12,13 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importWith, problems, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { missing } from '../support/wordings.ts'
 
 const short = { type: 'user', id: 5, name: 'Ana' }
 const full = educator(5, { name: 'Ana' })
 
-describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend => {
+describe.each(backendsOf(import.meta.path))('lines for one id, imported into %s,', backend => {
   const database = useDatabase(backend)
 
   test('count as one if they are equal, in any order of keys and any form of values', async () => {

@@ -15,7 +15,7 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { importLines, staleRecords, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 
 const counts = (inserted: number, updated: number, unchanged: number, deleted: number) => ({
   inserted,
@@ -25,7 +25,7 @@ const counts = (inserted: number, updated: number, unchanged: number, deleted: n
 })
 const none = counts(0, 0, 0, 0)
 
-describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
+describe.each(backendsOf(import.meta.path))('the summary of an import into %s', backend => {
   const database = useDatabase(backend)
 
   async function summaryOf(...lines: object[]) {

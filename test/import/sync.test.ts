@@ -21,12 +21,12 @@ import {
   staleRecords,
   useDatabase,
 } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 const all = { sync: { percent: 100 } } satisfies ImportOptions
 
-describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
+describe.each(backendsOf(import.meta.path))('an import into %s with --sync', backend => {
   const database = useDatabase(backend)
 
   const load = (options: ImportOptions, ...lines: (object | string)[]) =>

@@ -12,7 +12,7 @@ import {
   world,
 } from '../support/fixtures.ts'
 import { importLines, importWith, partsOf, problems, staleRecords, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 
 const user = (fields: object): Line => ({ type: 'user', id: EDUCATOR, ...fields })
 const STORED = {
@@ -24,7 +24,7 @@ const STORED = {
   record_status: 'archived',
 }
 
-describe.each(BACKENDS_OF_TIER)('a field that a line omits, imported into %s,', backend => {
+describe.each(backendsOf(import.meta.path))('a field that a line omits, imported into %s,', backend => {
   const database = useDatabase(backend)
 
   const loaded = async (...lines: object[]) => {

@@ -3,14 +3,14 @@ import { Failure } from '../../src/errors.ts'
 import type { ImportResult } from '../../src/import/result.ts'
 import { assessment, educator, ndjsonOf, organization, REFERENCED, range } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importText, useDatabase } from '../support/import.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { NO_JSON } from '../support/wordings.ts'
 
 const TWO = [organization(1), organization(2)]
 const end = (lines: unknown) => ({ type: 'end', lines })
 const sync = { percent: 100 }
 
-describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
+describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
   const database = useDatabase(backend)
 
   const load = (lines: (object | string)[], options: Parameters<typeof importText>[2] = {}) =>

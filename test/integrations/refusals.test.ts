@@ -6,7 +6,7 @@ import type { Runner } from '../../src/postgres/statement.ts'
 import { cleanUp, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { postToken, tryList } from '../support/http.ts'
 import { newToken, provision, succeed, useTwoServices } from '../support/operator.ts'
-import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { NO_NUMBER } from '../support/wordings.ts'
 
@@ -15,7 +15,7 @@ afterAll(cleanUp)
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
-describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backend => {
+describe.each(backendsOf(import.meta.path))('the refusals of an integration, on %s,', backend => {
   const services = useTwoServices(backend)
   const refusals = async (clientId: string) => (await reportIntegration(services.sql, clientId)).refusals
   const counts = async (clientId: string) =>

@@ -3,9 +3,9 @@ import { reportIntegration } from '../../src/integrations/report.ts'
 import { addNew, type ChangedScope, changeScope, type SetChange } from '../../src/integrations/scope.ts'
 import { organization, product, removal } from '../support/fixtures.ts'
 import { getList, ids, newToken, provision, useTwoServices } from '../support/operator.ts'
-import { BACKENDS_OF_TIER, load } from '../support/service.ts'
+import { backendsOf, load } from '../support/service.ts'
 
-describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend => {
+describe.each(backendsOf(import.meta.path))('the scope of an integration, on %s', backend => {
   const services = useTwoServices(backend)
 
   const organizationsOf = async (clientId: string) =>

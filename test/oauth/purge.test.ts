@@ -6,7 +6,7 @@ import { purgeEndedSecrets, purgeExpiredTokens, startPurging } from '../../src/o
 import { issueToken, tryIssuing } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { LOCKS } from '../../src/postgres/schema/locks.ts'
-import { BACKENDS_OF_TIER, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { backendsOf, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase
@@ -227,7 +227,7 @@ test('the tokens of an ended secret expire with it, and are deleted in batches b
   expect(await tokens()).toBe(0)
 })
 
-test.each(BACKENDS_OF_TIER)(
+test.each(backendsOf(import.meta.path))(
   'a purge deletes expired tokens, and ended secrets with their tokens, and nothing else, on %s',
   async backend => {
     const { sql, close } = await openTestDatabase(backend)

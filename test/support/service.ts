@@ -1,4 +1,5 @@
 import { cpSync } from 'node:fs'
+import { basename } from 'node:path'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { readLimits } from '../../src/cli/service.ts'
@@ -15,17 +16,19 @@ import { borrowEngine, embeddedTemplate } from './embedded-engine.ts'
 import { emptyFolder } from './executable.ts'
 import { ndjsonOf } from './fixtures.ts'
 import { newToken } from './http.ts'
-import { thorough } from './tier.ts'
+import { isChosen, thorough } from './tier.ts'
 
 /** The two kinds of database that the service supports. The contract holds on both. */
 export const BACKENDS = ['postgres', 'embedded'] as const
 export type Backend = (typeof BACKENDS)[number]
 
 /**
- * The databases for tests that hold no rule of the contract and that depend on SQL alone: Postgres, and under CHECK=all
- * also the embedded database, which takes five times as long.
+ * The databases for a file whose tests hold no rule of the contract and depend on SQL alone: Postgres, and under
+ * CHECK=all for a third of the files also the embedded database, which takes five times as long. `path` is
+ * import.meta.path.
  */
-export const BACKENDS_OF_TIER: readonly Backend[] = thorough ? BACKENDS : ['postgres']
+export const backendsOf = (path: string): readonly Backend[] =>
+  thorough && isChosen(basename(path)) ? BACKENDS : ['postgres']
 
 /** An empty database with the current schema. */
 export interface TestDatabase {

@@ -131,7 +131,7 @@ export function contract<I extends string>(
   setup: { dependsOn: DependsOn; lines: readonly Line[]; integrations: Record<I, Scope> },
   facts: (api: Api<I>) => void,
 ): void {
-  describe.each(kindsOf(setup.dependsOn))(`${subject} (%s)`, kind => {
+  describe.each(kindsOf(setup.dependsOn, subject))(`${subject} (%s)`, kind => {
     const names = Object.keys(setup.integrations) as I[]
     const api = new Api<I>(names[0] as I)
 

@@ -1,8 +1,7 @@
-import type { Tier } from '../../../scripts/tests.ts'
 import { cleanUp } from '../../support/executable.ts'
 import { serveWith } from '../../support/served.ts'
 import { openTestDatabase, startService, type TestService } from '../../support/service.ts'
-import { tier } from '../../support/tier.ts'
+import { isChosen, thorough } from '../../support/tier.ts'
 
 /**
  * The kinds of service that the contract is tested on: a service in the process of the test, on Postgres or on the
@@ -10,22 +9,25 @@ import { tier } from '../../support/tier.ts'
  */
 export type Kind = 'postgres' | 'embedded' | 'serve --workers 2'
 
-const ALL: Kind[] = ['postgres', 'embedded', 'serve --workers 2']
-
-/** The kinds by what the rules of a file depend on, for each tier. Every file runs on the executable in CHECK=all. */
-const KINDS = {
+/** What the rules of a file depend on. */
+export type DependsOn =
   /** A whole endpoint: one file each for tokens, lists and records. */
-  endpoint: { fast: ALL, all: ALL },
+  | 'endpoint'
   /** Which rows a statement finds, in which order, with which texts. */
-  data: { fast: ['postgres', 'embedded'], all: ALL },
+  | 'data'
   /** How a request is read and an answer written, which is the same on every database. */
-  protocol: { fast: ['postgres'], all: ['postgres', 'serve --workers 2'] },
-} satisfies Record<string, Record<Tier, Kind[]>>
+  | 'protocol'
 
-export type DependsOn = keyof typeof KINDS
-
-/** The kinds that the tests of a file run on, in this tier. */
-export const kindsOf = (dependsOn: DependsOn): Kind[] => KINDS[dependsOn][tier]
+/**
+ * The kinds that the tests of a file run on, in this tier. CHECK=all runs every file on the executable, and a third of
+ * those about data, chosen by the seed and the subject, on the embedded database.
+ */
+export function kindsOf(dependsOn: DependsOn, subject: string): Kind[] {
+  if (dependsOn === 'endpoint') return ['postgres', 'embedded', 'serve --workers 2']
+  if (!thorough) return ['postgres']
+  const embedded: Kind[] = dependsOn === 'data' && isChosen(subject) ? ['embedded'] : []
+  return ['postgres', ...embedded, 'serve --workers 2']
+}
 
 /** Starts a service of this kind with an empty database. */
 export async function startKind(kind: Kind): Promise<TestService> {
