@@ -48,6 +48,8 @@ const testSettings = {
   // synchronous_commit stays on: without fsync it costs almost nothing, and committed data survive crash().
   fsync: 'off',
   full_page_writes: 'off',
+  // The files may be in memory (`scripts/tests.ts`).
+  max_wal_size: '256MB',
   // Autovacuum would change query plans from run to run.
   autovacuum: 'off',
   // Debian's Postgres has JIT. On few rows, compiling a query takes far longer than running it.
