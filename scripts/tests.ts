@@ -54,7 +54,7 @@ const isAlone = (file: string) => file.includes('.alone.')
 
 /**
  * Runs the tests of a tier with the executable at `executable`. Files named *.alone.* depend on the clock: they run
- * last, in one process. All other files run in several concurrent processes, each with its own Postgres. Failures are
+ * last, in a process for each core. All other files run in more concurrent processes. Each has its own Postgres. Failures are
  * printed at once. `env` is added to the environment. `isTimed` writes the duration of each file to timings.json; the
  * slowest files start first.
  */
@@ -68,7 +68,6 @@ export async function runTests(
   const TMPDIR = temporaryFolder()
   const folder = mkdtempSync(join(TMPDIR, 'axport-check-'))
   const all = testFiles(root).filter(file => tier === 'all' || !isLong(file))
-  const parallel = [`--parallel=${Math.round(cpus().length * WORKERS_PER_CORE)}`, '--no-isolate']
   const timings = ['--timings=scripts/timings.json', ...(isTimed ? ['--update-timings'] : [])]
   const given = {
     CHECK: tier,
@@ -78,11 +77,12 @@ export async function runTests(
     ...ENGINE,
     ...env,
   }
-  const run = async (name: string, files: string[], options: string[]): Promise<TestRun> => {
+  const run = async (name: string, files: string[], processes: number): Promise<TestRun> => {
+    const parallel = [`--parallel=${processes}`, '--no-isolate', ...timings]
     const report = join(folder, `${name}.xml`)
     // The first test of a process waits for a Postgres to start, which takes long on a busy machine.
     const common = ['--timeout=300000', '--only-failures', '--reporter=junit', `--reporter-outfile=${report}`]
-    const command = [process.execPath, 'test', ...common, ...options, ...files.map(file => `./${file}`)]
+    const command = [process.execPath, 'test', ...common, ...parallel, ...files.map(file => `./${file}`)]
     const { exited } = Bun.spawn(command, {
       cwd: root,
       env: { ...process.env, ...given },
@@ -95,11 +95,11 @@ export async function runTests(
     return { files, report: text, ok }
   }
   try {
+    const cores = cpus().length
     const together = all.filter(file => !isAlone(file))
-    const alone = all.filter(isAlone)
     return [
-      await run('together', together, [...parallel, ...timings]),
-      ...(alone.length > 0 ? [await run('alone', alone, [])] : []),
+      await run('together', together, cores * WORKERS_PER_CORE),
+      await run('alone', all.filter(isAlone), cores),
     ]
   } finally {
     rmSync(folder, { recursive: true, force: true })
