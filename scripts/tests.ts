@@ -54,9 +54,9 @@ const isAlone = (file: string) => file.includes('.alone.')
 
 /**
  * Runs the tests of a tier with the executable at `executable`. Files named *.alone.* depend on the clock: they run
- * last, in a process for each core. All other files run in more concurrent processes. Each has its own Postgres. Failures are
- * printed at once. `env` is added to the environment. `isTimed` writes the duration of each file to timings.json; the
- * slowest files start first.
+ * last, in a process for each core. All other files run in more concurrent processes. Each process has its own Postgres.
+ * The slowest files start first. Failures are printed at once. `env` is added to the environment. `isTimed` records the
+ * duration of each file in the tier's timings.
  */
 export async function runTests(
   root: string,
@@ -68,7 +68,7 @@ export async function runTests(
   const TMPDIR = temporaryFolder()
   const folder = mkdtempSync(join(TMPDIR, 'axport-check-'))
   const all = testFiles(root).filter(file => tier === 'all' || !isLong(file))
-  const timings = ['--timings=scripts/timings.json', ...(isTimed ? ['--update-timings'] : [])]
+  const timings = [`--timings=scripts/timings.${tier}.json`, ...(isTimed ? ['--update-timings'] : [])]
   const given = {
     CHECK: tier,
     AXPORT_EXECUTABLE: executable,
