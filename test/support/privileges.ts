@@ -20,26 +20,46 @@ const DENIED = ['42501', '55000', '0A000']
  */
 export async function privilegesOf(sql: Sql, owner: Sql): Promise<string[]> {
   const probes = [...(await tableProbes(owner)), ...(await otherProbes(owner))]
-  const allowed = new Map<string, string[]>()
-  const groups = new Map<string, number>()
-  for (const { privilege, group, statement } of probes) {
-    groups.set(group, (groups.get(group) ?? 0) + 1)
-    if (await isAllowed(sql, statement)) allowed.set(group, [...(allowed.get(group) ?? []), privilege])
-  }
-  return [...allowed]
-    .flatMap(([group, privileges]) => (privileges.length === groups.get(group) ? [group] : privileges))
+  const areAllowed = await tryAll(
+    sql,
+    probes.map(({ statement }) => statement),
+  )
+  return [...Map.groupBy(probes.entries(), ([, { group }]) => group)]
+    .flatMap(([group, members]) => {
+      const allowed = members.filter(([index]) => areAllowed[index])
+      return allowed.length === members.length ? [group] : allowed.map(([, { privilege }]) => privilege)
+    })
     .sort()
 }
 
-/** Whether a statement passes the check of privileges, even if it fails later. The statement is rolled back. */
-async function isAllowed(sql: Sql, statement: string): Promise<boolean> {
-  const outcome = await sql
-    .begin(async transaction => {
-      await transaction.unsafe(statement)
-      throw new Error('rolled back')
-    })
-    .catch((error: { code?: string }) => error.code ?? 'allowed')
-  return !DENIED.includes(outcome as string)
+/**
+ * Whether each statement passes the check of privileges, even if it fails later. Every statement is rolled back. The
+ * server tries all of them in one round trip, for there are hundreds.
+ */
+async function tryAll(sql: Sql, statements: string[]): Promise<boolean[]> {
+  return await sql.begin(async transaction => {
+    await transaction`select set_config('axport.probes', ${JSON.stringify(statements)}, true)`
+    await transaction.unsafe(`
+      do $$
+      declare
+        statement text;
+        outcomes text[] := '{}';
+      begin
+        for statement in select jsonb_array_elements_text(current_setting('axport.probes')::jsonb) loop
+          begin
+            execute statement;
+            raise exception 'rolled back';
+          exception when others then
+            outcomes := outcomes || sqlstate;
+          end;
+        end loop;
+        perform set_config('axport.outcomes', to_json(outcomes)::text, true);
+      end $$`)
+    const [row] = await transaction<
+      { outcomes: string }[]
+    >`select current_setting('axport.outcomes') as outcomes`
+    return (JSON.parse(row?.outcomes ?? '') as string[]).map(code => !DENIED.includes(code))
+  })
 }
 
 async function tableProbes(owner: Sql): Promise<Probe[]> {
