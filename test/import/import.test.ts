@@ -10,7 +10,6 @@ import {
   part,
   product,
   REFERENCED,
-  range,
   removal,
 } from '../support/fixtures.ts'
 import {
@@ -211,21 +210,5 @@ describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
       from export_records r join assessments a using (id) order by id`
     expect(rows.map(row => row.day)).toEqual(['2024-09-08', '2024-09-07', '2024-04-07', '2024-09-07'])
     expect(rows[3]?.at).toBe('2024-09-08 03:59:59.999999+00')
-  })
-})
-
-// One backend is enough: the import code sends its statements in the same batches to both.
-describe('a long import', () => {
-  const database = useDatabase('postgres')
-
-  test('lets an id move between lines that are 20,000 lines apart', async () => {
-    const { sql } = database
-    await importLines(sql, ...REFERENCED, parted(1, 2, 3), parted(4, 5, 6), assessment(7))
-    const between = range(20_001, index => assessment(1000 + index))
-    const lines = [parted(2, 6), removal('assessment', 7), ...between, parted(4, 5, 3), parted(1, 7)]
-    expect(await importLines(sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
-    const parts = await partsOf(sql)
-    for (const { id } of between) delete parts[id]
-    expect(parts).toEqual({ 1: [7], 2: [6], 4: [5, 3] })
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { assessment, ndjsonOf, range } from '../support/fixtures.ts'
-import { everything, importText, staleRecords, useDatabase } from '../support/import.ts'
+import { assessment, multiPart, ndjsonOf, REFERENCED, range, removal } from '../support/fixtures.ts'
+import { everything, importLines, importText, partsOf, staleRecords, useDatabase } from '../support/import.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
 import { ASSESSMENTS, definitions, expectFirstLoad, SAMPLE } from './large-load.ts'
@@ -26,19 +26,30 @@ describe('a bulk load', () => {
     expect([await definitions(sql), await everything(sql)]).toEqual(before)
   })
 
-  test('by a role that does not own the tables loads the same rows without dropping indexes or keys', async () => {
+  test('by a role that does not own the tables drops no indexes or keys, loads the same rows, and lets ids move between its first and last lines', async () => {
     const { sql, url } = database
     const role = await newRole()
     await sql.unsafe(`
       grant select, insert, update, delete on all tables in schema public to ${role.name};
       grant execute on all functions in schema public to ${role.name}`)
+    // Their ids move between the first and the last lines, and between the first and the last rows that are written.
+    const [first, last] = [1, 900_000]
+    const stored = [multiPart(first, [2, 3]), multiPart(last, [5, 6]), assessment(7)]
+    expect(await importLines(sql, ...REFERENCED, ...stored)).toMatchObject({ loaded: true })
     const before = await definitions(sql)
     const limited = await openDatabase(role.url(url), 2)
-    expect(await importText(limited.sql, SAMPLE)).toMatchObject({ loaded: true })
+    const ends = [
+      [multiPart(2, [6]), removal('assessment', 7)],
+      [multiPart(last, [5, 3]), multiPart(first, [7])],
+    ]
+    const lines = ends.map(ndjsonOf).join(SAMPLE)
+    expect(await importText(limited.sql, lines)).toMatchObject({ loaded: true })
     await limited.close()
     expect(await definitions(sql)).toEqual(before)
-    expect(await sql`select from export_records`).toHaveLength(ASSESSMENTS)
-    expect(await staleRecords(sql)).toBeEmpty()
+    const { 1: one, 2: two, 900000: three, ...sample } = await partsOf(sql)
+    expect([one, two, three]).toEqual([[7], [6], [5, 3]])
+    expect(Object.keys(sample)).toHaveLength(ASSESSMENTS)
+    expect(await sql`select from export_records`).toHaveLength(ASSESSMENTS + 3)
     await sql.unsafe(`drop owned by ${role.name}`)
   })
 
