@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
+import type { Finding } from '../../src/doctor/finding.ts'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
 import { LOAD } from '../../src/postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
@@ -33,8 +34,10 @@ describe('axport doctor on a healthy database', () => {
   test('prints with --json an array of objects with check, status and detail, and the same with --full', async () => {
     const { url } = await newHealthyDatabase()
     for (const options of [[], ['--full']]) {
-      const { findings, line } = await diagnose({ DATABASE_URL: url }, ...options)
-      expect(line).toBeNull()
+      const env = { DATABASE_URL: url }
+      const { code, stdout, stderr } = await axport(['doctor', '--json', ...options], { env })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const findings = JSON.parse(stdout) as Finding[]
       expect(findings.map(finding => Object.keys(finding))).toEqual(
         CHECKS.map(() => ['check', 'status', 'detail']),
       )
@@ -69,10 +72,16 @@ describe('axport doctor on a healthy database', () => {
 
   test('finds nothing wrong with the embedded database, served by a process or not', async () => {
     const { url, close } = await openWorld('embedded')
-    expect(await badFindings(url, '--full')).toEqual([])
-    expect(await detailOf(url, 'database')).toBe('reached (embedded)')
+    const examine = (url: string) => axport(['doctor', '--full'], { env: { DATABASE_URL: url } })
+    // This process serves it, and a process of its own examines it.
+    const served = await examine(url)
+    expect(served.code).toBe(0)
+    expect(served.stdout).toMatch(/^database +ok +reached \(embedded\)$/m)
+    expect(served.stdout).not.toMatch(/ (warning|wrong) /)
     await close()
-    expect(await badFindings(`embedded:${await migratedFolder()}`, '--full')).toEqual([])
+    const alone = await examine(`embedded:${await migratedFolder()}`)
+    expect(alone.code).toBe(0)
+    expect(alone.stdout).not.toMatch(/ (warning|wrong) /)
   })
 })
 

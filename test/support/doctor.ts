@@ -4,7 +4,8 @@ import type { Finding } from '../../src/doctor/finding.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freshDatabase } from './cluster.ts'
-import { axport, errorLine } from './executable.ts'
+import { errorLine } from './executable.ts'
+import { runInProcess } from './in-process.ts'
 import { WORLD } from './operator.ts'
 import { load } from './service.ts'
 
@@ -59,9 +60,9 @@ interface Diagnosis {
   line: string | null
 }
 
-/** Runs `axport doctor --json` in this environment; throws if the output has the wrong form. */
+/** Runs `axport doctor --json` in this process and environment; throws if the output has the wrong form. */
 export async function diagnose(env: Record<string, string>, ...options: string[]): Promise<Diagnosis> {
-  const { code, stdout, stderr } = await axport(['doctor', '--json', ...options], { env })
+  const { code, stdout, stderr } = await runInProcess(['doctor', '--json', ...options], env)
   if (!stdout.startsWith('['))
     throw new Error(`axport doctor printed no findings: exit code ${code}, ${stderr}`)
   const findings = JSON.parse(stdout) as Finding[]

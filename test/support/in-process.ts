@@ -2,24 +2,30 @@ import { spyOn } from 'bun:test'
 import { run } from '../../src/cli/program.ts'
 
 /**
- * Runs `axport ARGS` in this process, with an empty environment. Meant for calls that are refused when they are parsed:
- * an executable would spend 50 ms of processor time on its start for each.
+ * Runs `axport ARGS` in this process, with this environment alone. An executable would spend 50 to 150 ms of processor
+ * time on its start and on compiling the code that it runs. Runs must not overlap: the environment and the output are
+ * those of the process.
  */
 export async function runInProcess(
   args: string[],
+  env: Record<string, string> = {},
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const environment = { ...process.env }
   const output = { stdout: '', stderr: '' }
   const spies = (['stdout', 'stderr'] as const).map(name =>
-    spyOn(process[name], 'write').mockImplementation(text => {
+    spyOn(process[name], 'write').mockImplementation((text, ...more) => {
       output[name] += text
+      const onWritten = more.at(-1) as (() => void) | undefined
+      onWritten?.()
       return true
     }),
   )
   for (const name of Object.keys(process.env)) delete process.env[name]
+  Object.assign(process.env, env)
   try {
     return { code: await run(args), ...output }
   } finally {
+    for (const name of Object.keys(env)) delete process.env[name]
     Object.assign(process.env, environment)
     for (const spy of spies) spy.mockRestore()
   }
