@@ -275,6 +275,6 @@ describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
       }
       for (const point of reached) floors.reached(point)
     })
-    await holds(property, { runs: 20, thorough: 25, floors })
+    await holds(property, { runs: 14, thorough: 25, floors })
   })
 })

@@ -178,5 +178,5 @@ test('on both of two services, every answer equals the oracle for the data and t
       }
     },
   )
-  await holds(property, { runs: 8, thorough: 10 })
+  await holds(property, { runs: 5, thorough: 7 })
 })
