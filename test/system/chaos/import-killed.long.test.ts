@@ -35,12 +35,12 @@ async function inspect<Result>(url: string, work: (sql: Sql) => Promise<Result>)
 
 test('a killed import into Postgres leaves either all former or all new data', async () => {
   const { url, close } = await openTestDatabase('postgres')
-  await killImports(url, 2000, 4)
+  await killImports(url, 1000, 4)
   await close()
 })
 
 test('a killed import into the embedded database leaves either all former or all new data', async () => {
-  await killImports(`embedded:${await migratedFolder()}`, 400, 2)
+  await killImports(`embedded:${await migratedFolder()}`, 200, 2)
 })
 
 /**
