@@ -4,8 +4,8 @@ import { LOADS } from './loads.ts'
 
 setDefaultTimeout(120_000)
 
-/** With fewer, reading a whole table is cheaper than its index. The longest tests try other shares, and CSV. */
-const ASSESSMENTS = 3000
+/** With far fewer, reading a whole table is cheaper than its index. The longest tests try more, other shares, and CSV. */
+const ASSESSMENTS = 2000
 
 test.each(Object.keys(LOADS))(
   'a large load reads no table once for each row: %s, where 15 %% are stored',
