@@ -50,11 +50,12 @@ const folders = new Set<string>()
 /** The path of the executable: AXPORT_EXECUTABLE, or one that is built once for all processes of a test run. */
 export function executable(): Promise<string> {
   const { AXPORT_EXECUTABLE: given } = process.env
-  return given ? Promise.resolve(resolve(given)) : madeOnce('axport', build)
+  return given ? Promise.resolve(resolve(given)) : madeOnce('axport', outfile => build(outfile))
 }
 
-async function build(outfile: string): Promise<void> {
-  const script = join(import.meta.dir, '..', '..', 'scripts', 'build.ts')
+/** Builds an executable from the sources in `root`. */
+export async function build(outfile: string, root = join(import.meta.dir, '..', '..')): Promise<void> {
+  const script = join(root, 'scripts', 'build.ts')
   const run = Bun.spawn([process.execPath, script, '--outfile', outfile], {
     stdout: 'ignore',
     stderr: 'pipe',

@@ -1,9 +1,9 @@
-import { chmodSync, cpSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../../../package.json'
 import { codeUnder, pageOf } from '../../support/document.ts'
 import { emptyFolder, launch } from '../../support/executable.ts'
-import { makeRelease, TARGET } from './releases.ts'
+import { type Later, makeLater, makeRelease, TARGET } from './releases.ts'
 import { bootSystemd, type Machine } from './systemd.ts'
 
 /** The code blocks of one language under a heading of a page in docs/operate, for the target of this machine. */
@@ -27,19 +27,16 @@ export interface PageMachine {
 }
 
 /**
- * Boots the machine, puts the files of a release into /root/VERSION, and starts Postgres, whose superuser has the
- * password `password`.
- * @param later the sources of a later release, and its version
+ * Boots the machine, puts the files of this release and of a later one into /root/VERSION, and starts Postgres, whose
+ * superuser has the password `password`.
  */
-export async function bootPageMachine(later: { sources: string; version: string }): Promise<PageMachine> {
+export async function bootPageMachine(later: Later): Promise<PageMachine> {
   const files = emptyFolder()
   chmodSync(files, 0o755)
-  const releases = { [version]: await makeRelease(), [later.version]: await makeRelease(later.sources) }
+  for (const name of [version, later.version]) mkdirSync(join(files, name))
+  await Promise.all([makeRelease(join(files, version)), makeLater(later, join(files, later.version))])
   const machine = await bootSystemd([files])
-  for (const [name, folder] of Object.entries(releases)) {
-    cpSync(folder, join(files, name), { recursive: true })
-    await machine.sh(`cp -r ${files}/${name} /root/${name}`)
-  }
+  await machine.sh(`cp -r ${files}/* /root`)
 
   async function run(script: string, folder = '/root'): Promise<string> {
     const { code, stdout, stderr } = await machine.sh(`cd ${folder}\n${script}`)

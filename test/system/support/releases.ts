@@ -1,28 +1,40 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
+import { version } from '../../../package.json'
+import { sha256Sums } from '../../../scripts/release/checksums.ts'
+import { compress } from '../../../scripts/release/compress.ts'
+import { archiveOfFiles } from '../../../scripts/release/other-files.ts'
 import { ROOT } from '../../support/document.ts'
-import { emptyFolder, ended, launch } from '../../support/executable.ts'
+import { build, emptyFolder, executable } from '../../support/executable.ts'
 
 /** The target of this machine, as in the names of a release's files. */
 export const TARGET = `${platform()}-${arch()}`
 
-/** The sources that a release is made from. */
-const SOURCES = ['src', 'db', 'scripts', 'docs', 'README.md', 'CHANGELOG.md', 'package.json', 'tsconfig.json']
+/** The sources that an executable is made from. */
+const SOURCES = ['src', 'db', 'scripts', 'package.json', 'tsconfig.json']
 
-/** Makes a release for this machine from the sources in `root`. Returns the folder with its files. */
-export async function makeRelease(root = ROOT): Promise<string> {
-  const out = emptyFolder()
-  const command = [process.execPath, join(root, 'scripts', 'release.ts'), '--out', out]
-  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: process.env.HOME ?? '/' }
-  const running = launch([...command, '--target', TARGET, '--level', '1', '--no-images'], { env })
-  const { code, stdout, stderr } = await ended(running, { timeoutMs: 280_000 })
-  if (code !== 0) throw new Error(`the release failed: ${stdout}${stderr}`)
-  return out
+/**
+ * Puts the files of this release that the pages use into the folder `out`: an executable, the archive and the checksums.
+ * release.longest.test.ts holds that `bun run release` makes them.
+ */
+export async function makeRelease(out: string): Promise<void> {
+  const release = `axport-${version}`
+  const files = [`${release}-${TARGET}.zst`, `${release}.tar.zst`].map(name => join(out, name))
+  const [packed, archive] = files as [string, string]
+  await compress(await executable(), packed, 1)
+  writeFileSync(archive, await Bun.zstdCompress(await archiveOfFiles(release), { level: 1 }))
+  writeFileSync(join(out, 'SHA256SUMS'), await sha256Sums(files))
 }
 
-/** A copy of the sources with another version, and with one more migration. */
-export function laterSources(version: string, migration: { name: string; sql: string }): string {
+/** A later version of this project: its number, and one more migration. */
+export interface Later {
+  version: string
+  migration: { name: string; sql: string }
+}
+
+/** Puts the files of a later release that an upgrade uses into the folder `out`: an executable and the checksums. */
+export async function makeLater({ version, migration }: Later, out: string): Promise<void> {
   const root = join(emptyFolder(), 'sources')
   mkdirSync(root)
   for (const name of SOURCES) cpSync(join(ROOT, name), join(root, name), { recursive: true })
@@ -30,5 +42,9 @@ export function laterSources(version: string, migration: { name: string; sql: st
   const settings = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   writeFileSync(join(root, 'package.json'), JSON.stringify({ ...settings, version }))
   writeFileSync(join(root, 'db', 'migrations', `${migration.name}.sql`), migration.sql)
-  return root
+  const built = join(emptyFolder(), 'axport')
+  await build(built, root)
+  const packed = join(out, `axport-${version}-${TARGET}.zst`)
+  await compress(built, packed, 1)
+  writeFileSync(join(out, 'SHA256SUMS'), await sha256Sums([packed]))
 }

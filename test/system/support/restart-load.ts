@@ -31,8 +31,8 @@ const token = () => {
   return request('token', '/oauth/token', { method: 'POST', body })
 }
 
-/** Milliseconds between two requests of an integration: nginx.conf allows an address 1,000 requests a second. */
-const PAUSE = 20
+/** Milliseconds between two requests of an integration. */
+const PAUSE = 400
 
 async function integrate(): Promise<void> {
   const { access_token } = JSON.parse(await token())
