@@ -16,24 +16,25 @@ const inBrowser = requires({ name: 'Chromium', debianPackage: 'chromium', isHere
 
 /** Looks at the page on a phone and on a wide screen, in both modes. */
 async function look({ admin }: Served, heading: string): Promise<void> {
-  for (const width of [390, 1280])
-    for (const colorScheme of ['light', 'dark'] as const)
-      await visiting({ viewport: { width, height: 844 }, colorScheme }, async visit => {
-        const { page, requested, consoleMessages } = visit
-        await page.goto(`${admin}/`)
-        expect(await page.locator('h1').textContent()).toBe(heading)
+  await visiting({}, async ({ page, requested, consoleMessages }) => {
+    await page.goto(`${admin}/`)
+    expect(await page.locator('h1').textContent()).toBe(heading)
+    for (const width of [390, 1280])
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height: 844 })
+        await page.emulateMedia({ colorScheme })
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
         // WCAG 2, level AA: text, and what is needed to understand a graphic.
-        expect(await lowestContrast(page, 'h1, h2, h3, p, span, dt, dd, b, li, a, footer')).toBeGreaterThan(
-          4.5,
-        )
+        const read = 'h1, h2, h3, p, span, dt, dd, b, li, a, footer'
+        expect(await lowestContrast(page, read)).toBeGreaterThan(4.5)
         expect(await lowestContrast(page, 'rect')).toBeGreaterThan(3)
         const [ground] =
           /\d+/.exec(await page.evaluate('getComputedStyle(document.body).backgroundColor')) ?? []
         expect(Number(ground) < 128).toBe(colorScheme === 'dark')
-        expect(consoleMessages).toEqual([])
-        expect(requested).toEqual([`${admin}/`])
-      })
+      }
+    expect(consoleMessages).toEqual([])
+    expect(requested).toEqual([`${admin}/`])
+  })
 }
 
 inBrowser.describe('the page of the operator’s port in Chromium', () => {
