@@ -136,8 +136,10 @@ describe.each([...SHELLS])('the completion for %s', shell => {
       ...level.withValue.map(option => ({ level, before: [option, 'value'] })),
     ])
     expect(cases.map(({ level }) => level.path.at(-1))).toContain('rotate')
-    const found = await all(cases.map(({ level, before }) => [...level.path, ...before, '--']))
-    for (const [index, { level, before }] of cases.entries())
+    // The executable finds the words for every shell alike, so that each case is asked in one of them.
+    const own = cases.filter((_, index) => index % SHELLS.length === SHELLS.indexOf(shell))
+    const found = await all(own.map(({ level, before }) => [...level.path, ...before, '--']))
+    for (const [index, { level, before }] of own.entries())
       expect({ path: level.path, before, found: found[index] }).toEqual({
         path: level.path,
         before,
