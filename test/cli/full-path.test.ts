@@ -23,22 +23,22 @@ describe.each(backendsOf(import.meta.path))('an installation on %s', backend => 
     }
 
     const env = { DATABASE_URL: url.replace('embedded:', `embedded:${cwd}/`) }
-    const again = { code: 0, stdout: 'the schema is up to date\n' }
-    expect(await axport(['migrate'], { env })).toMatchObject(again)
     const sample = (await axport(['sample', '345'])).stdout
     const imported = await shell('"$AXPORT" sample 345 | "$AXPORT" import -', { env })
     expect(imported.stdout).toMatch(new RegExp(`^loaded ${sample.trimEnd().split('\n').length - 1} lines\\n`))
     expect(imported.stdout).toMatch(/^assessments +345 +0 +0 +0$/m)
 
-    const credentials = await provision(env, sample)
+    // With the embedded database, these commands connect through the serving process.
     const server = await serveWith([], env)
+    const again = { code: 0, stdout: 'the schema is up to date\n' }
+    expect(await axport(['migrate'], { env })).toMatchObject(again)
+    const credentials = await provision(env, sample)
     const records = await walk(server.url, credentials)
     const expected = [...sample.matchAll(/"type":"assessment","id":(\d+)/g)].map(match => Number(match[1]))
     expect(records.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b))
     const days = records.map(record => record.certified_on)
     expect(days).toEqual([...days].sort())
 
-    // With the embedded database, these commands connect through the serving process.
     const removal = { text: `{"type":"assessment","id":${expected[0]},"deleted":true}` }
     const removed = await axport(['import', '-'], { env, stdin: removal })
     expect(removed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^assessments +0 +0 +0 +1$/m) })
