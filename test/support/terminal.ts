@@ -1,3 +1,4 @@
+import { ENGINE } from '../../scripts/tests.ts'
 import { emptyFolder, executable } from './executable.ts'
 import { until } from './until.ts'
 
@@ -22,7 +23,8 @@ export async function onTerminal(
       terminal.write(`${line}\n`)
     },
   })
-  const child = Bun.spawn([await executable(), ...args], { terminal, env, cwd: emptyFolder() })
+  const options = { terminal, env: { ...ENGINE, ...env }, cwd: emptyFolder() }
+  const child = Bun.spawn([await executable(), ...args], options)
   const code = await child.exited
   // The command may end before its last output is read from the terminal.
   const typed = asks === undefined ? '' : `${RegExp.escape(line)}\\r?\\n`

@@ -1,4 +1,5 @@
 import { expect } from 'bun:test'
+import { ENGINE } from '../../../scripts/tests.ts'
 
 /** A command of a page, and the output that the page shows for it. */
 interface Typed {
@@ -24,7 +25,7 @@ function typedIn(page: string): Typed[] {
 
 interface TypingOptions {
   cwd?: string
-  env?: Record<string, string>
+  env?: NodeJS.ProcessEnv
   /** The command that starts the shell, if it is not this machine's bash. */
   shell?: string[]
 }
@@ -54,12 +55,13 @@ function lineOf({ command, output }: Typed): string {
 /** Runs commands in one shell, as somebody who types them. Returns what each printed, without the end of its last line. */
 async function typeAll(
   commands: Typed[],
-  { shell = ['bash'], ...options }: TypingOptions,
+  { shell = ['bash'], env = process.env, ...options }: TypingOptions,
 ): Promise<string[]> {
   // A line that ends with & would be empty if the mark followed it.
   const script = commands.flatMap(typed => [lineOf(typed), `echo ${MARK}`]).join('\n')
   const running = Bun.spawn([...shell, '-c', `exec 2>&1\n${script}`], {
     ...options,
+    env: { ...ENGINE, ...env },
     stdin: 'ignore',
     stdout: 'pipe',
   })
