@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
 import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
-import { everything, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
+import { everything, importText, useDatabase } from '../support/import.ts'
+import { type Backend, backendsOf } from '../support/service.ts'
 import { NO_JSON, NO_TYPE } from '../support/wordings.ts'
 import { zipOf } from '../support/zip.ts'
 
@@ -14,7 +14,8 @@ afterAll(cleanUp)
 const TWO = ndjsonOf([organization(12, 'Lakeside'), proctor(77)])
 const LOADED = { code: 0, stdout: expect.stringMatching(/^loaded 2 lines\n/), stderr: '' }
 
-describe.each(backendsOf(import.meta.path))('axport import into %s', backend => {
+/** A database, and commands that import files of one folder into it. */
+function useImports(backend: Backend) {
   const database = useDatabase(backend)
   const cwd = emptyFolder()
   const options = () => ({ cwd, env: { DATABASE_URL: database.url } })
@@ -25,6 +26,11 @@ describe.each(backendsOf(import.meta.path))('axport import into %s', backend => 
   }
   const names = async () =>
     (await database.sql<{ name: string }[]>`select name from organizations`).map(({ name }) => name)
+  return { database, cwd, options, run, fileOf, names }
+}
+
+describe.each(backendsOf(import.meta.path))('axport import into %s', backend => {
+  const { database, run, fileOf } = useImports(backend)
 
   test('loads a file and prints a summary, and loads the file again without a change', async () => {
     const windows = `\ufeff${TWO.trimEnd().replaceAll('\n', '\r\n')}`
@@ -44,6 +50,68 @@ describe.each(backendsOf(import.meta.path))('axport import into %s', backend => 
       expect(JSON.parse(stdout)).toMatchObject(answer)
     }
   })
+
+  test('changes nothing with --dry-run', async () => {
+    await importText(database.sql, TWO)
+    const before = await everything(database.sql)
+    const { stdout } = await run('--dry-run', fileOf('dry', ndjsonOf([organization(12, 'x')])))
+    expect(stdout).toMatch(
+      /^would have loaded 1 line\n.*\norganizations +0 +1 +0 +0\n(?:.*\n)*nothing was changed: this was a dry run\n$/,
+    )
+    expect(await everything(database.sql)).toEqual(before)
+    const removal = ndjsonOf([organization(12, 'x'), { type: 'user', id: 77, deleted: true }])
+    const answer = JSON.parse((await run('--dry-run', '--json', fileOf('dry', removal))).stdout)
+    const summary = { organizations: { updated: 1 }, users: { deleted: 1 } }
+    expect(answer).toMatchObject({ loaded: false, dry_run: true, ...summary })
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('loads nothing if there are bad lines, and lists them on standard error, or on standard output with --json', async () => {
+    await importText(database.sql, TWO)
+    const before = await everything(database.sql)
+    // The last line is bad for several reasons, and counts once.
+    const bad = [organization(9), 'nope', '', { type: 'school', id: 1 }, organization(12, ''), assessment(1)]
+    const file = fileOf('bad', ndjsonOf(bad))
+    const reasons = [`line 2: ${NO_JSON}`, `line 4: ${NO_TYPE}`, 'line 5: name is blank']
+    const { code, stdout, stderr } = await run(file)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    const lines = stderr.split('\n')
+    expect(lines.slice(0, 3)).toEqual(reasons)
+    for (const line of lines.slice(3, -2)) expect(line).toStartWith('line 6: ')
+    expect(lines.slice(-2)).toEqual([
+      'axport: nothing was loaded: 4 bad lines of 5, correct and import again, or load the others with --rejects FILE',
+      '',
+    ])
+    const json = JSON.parse((await run('--json', file)).stdout)
+    expect(json).toMatchObject({ loaded: false, bad_lines: 4 })
+    expect(json.problems.slice(0, 2)).toEqual([
+      { line: 2, reason: NO_JSON },
+      { line: 4, reason: NO_TYPE },
+    ])
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('removes with --sync the rows that the file lacks, up to the limit', async () => {
+    await importText(database.sql, TWO)
+    const file = fileOf('one', ndjsonOf([proctor(77), { type: 'end', lines: 1 }]))
+    expect(errorLine(await run('--sync', file), 1)).toMatch(/1 of 1 organizations.* --max-removed 1$/)
+    const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
+    expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
+  })
+
+  test('reports in JSON an error of the database', async () => {
+    await database.sql`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no more'; end $$`
+    await database.sql`create trigger refuse before insert on organizations execute function refuse()`
+    const { code, stdout } = await run('--json', fileOf('two', TWO))
+    await database.sql`drop function refuse cascade`
+    const error = 'the database refused: no more (SQLSTATE P0001)'
+    expect([code, JSON.parse(stdout)]).toEqual([1, { loaded: false, error, notes: [] }])
+  })
+})
+
+describe('axport import', () => {
+  const { database, cwd, options, run, fileOf, names } = useImports('postgres')
 
   test('loads standard input from a pipe or a file, plain or gzipped', async () => {
     fileOf('two.gz', gzipSync(TWO))
@@ -85,48 +153,8 @@ describe.each(backendsOf(import.meta.path))('axport import into %s', backend => 
     expect(await names()).toEqual(['Organization 12'])
   })
 
-  test('changes nothing with --dry-run', async () => {
-    await run(fileOf('two', TWO))
-    const before = await everything(database.sql)
-    const { stdout } = await run('--dry-run', fileOf('dry', ndjsonOf([organization(12, 'x')])))
-    expect(stdout).toMatch(
-      /^would have loaded 1 line\n.*\norganizations +0 +1 +0 +0\n(?:.*\n)*nothing was changed: this was a dry run\n$/,
-    )
-    expect(await everything(database.sql)).toEqual(before)
-    const removal = ndjsonOf([organization(12, 'x'), { type: 'user', id: 77, deleted: true }])
-    const answer = JSON.parse((await run('--dry-run', '--json', fileOf('dry', removal))).stdout)
-    const summary = { organizations: { updated: 1 }, users: { deleted: 1 } }
-    expect(answer).toMatchObject({ loaded: false, dry_run: true, ...summary })
-    expect(await everything(database.sql)).toEqual(before)
-  })
-
-  test('loads nothing if there are bad lines, and lists them on standard error, or on standard output with --json', async () => {
-    await run(fileOf('two', TWO))
-    const before = await everything(database.sql)
-    // The last line is bad for several reasons, and counts once.
-    const bad = [organization(9), 'nope', '', { type: 'school', id: 1 }, organization(12, ''), assessment(1)]
-    const file = fileOf('bad', ndjsonOf(bad))
-    const reasons = [`line 2: ${NO_JSON}`, `line 4: ${NO_TYPE}`, 'line 5: name is blank']
-    const { code, stdout, stderr } = await run(file)
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    const lines = stderr.split('\n')
-    expect(lines.slice(0, 3)).toEqual(reasons)
-    for (const line of lines.slice(3, -2)) expect(line).toStartWith('line 6: ')
-    expect(lines.slice(-2)).toEqual([
-      'axport: nothing was loaded: 4 bad lines of 5, correct and import again, or load the others with --rejects FILE',
-      '',
-    ])
-    const json = JSON.parse((await run('--json', file)).stdout)
-    expect(json).toMatchObject({ loaded: false, bad_lines: 4 })
-    expect(json.problems.slice(0, 2)).toEqual([
-      { line: 2, reason: NO_JSON },
-      { line: 4, reason: NO_TYPE },
-    ])
-    expect(await everything(database.sql)).toEqual(before)
-  })
-
   test('prints with --json the counts, the reasons, the notes and the error', async () => {
-    await run(fileOf('two', TWO))
+    await importText(database.sql, TWO)
     const json = async (...args: string[]) => JSON.parse((await run('--json', ...args)).stdout)
     const file = fileOf(
       'bad',
@@ -225,14 +253,6 @@ describe.each(backendsOf(import.meta.path))('axport import into %s', backend => 
     expect(await names()).toEqual(['Organization 12'])
   })
 
-  test('removes with --sync the rows that the file lacks, up to the limit', async () => {
-    await run(fileOf('two', TWO))
-    const file = fileOf('one', ndjsonOf([proctor(77), { type: 'end', lines: 1 }]))
-    expect(errorLine(await run('--sync', file), 1)).toMatch(/1 of 1 organizations.* --max-removed 1$/)
-    const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
-    expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
-  })
-
   test('reports in JSON that all lines were loaded even if the file of rejects cannot be renamed', async () => {
     fileOf('two', TWO)
     const later = 'until ls taken.*.tmp >/dev/null 2>&1; do sleep 0.05; done; mkdir taken'
@@ -241,16 +261,6 @@ describe.each(backendsOf(import.meta.path))('axport import into %s', backend => 
     const error = expect.stringMatching(/^the rejects stay in taken\..*\.tmp: /)
     expect([code, JSON.parse(stdout)]).toEqual([1, { loaded: true, error, notes: [] }])
     expect(await names()).toEqual(['Lakeside'])
-  })
-
-  test('reports in JSON an error of the database', async () => {
-    await database.sql`
-      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no more'; end $$`
-    await database.sql`create trigger refuse before insert on organizations execute function refuse()`
-    const { code, stdout } = await run('--json', fileOf('two', TWO))
-    await database.sql`drop function refuse cascade`
-    const error = 'the database refused: no more (SQLSTATE P0001)'
-    expect([code, JSON.parse(stdout)]).toEqual([1, { loaded: false, error, notes: [] }])
   })
 
   test.each([
