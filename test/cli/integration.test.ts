@@ -11,18 +11,24 @@ import {
   useTwoServices,
   WORLD,
 } from '../support/operator.ts'
-import { backendsOf, openTestDatabase } from '../support/service.ts'
+import { type Backend, backendsOf, openTestDatabase } from '../support/service.ts'
 import { onTerminal } from '../support/terminal.ts'
 
 const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 
 afterAll(cleanUp)
 
-describe.each(backendsOf(import.meta.path))('while two services run, on %s, axport integration', backend => {
+/** Two services, and commands on their database. */
+function useCommands(backend: Backend) {
   const services = useTwoServices(backend)
   const integration = (...args: string[]) => succeed(services.url, 'integration', ...args)
   const refused = (...args: string[]) => refusal(services.url, 'integration', ...args)
   const show = async (id: string) => JSON.parse(await integration('show', id, '--json'))
+  return { services, integration, refused, show }
+}
+
+describe.each(backendsOf(import.meta.path))('while two services run, on %s, axport integration', backend => {
+  const { services, integration, refused, show } = useCommands(backend)
 
   test('create prints the credentials once, and they work immediately on every service', async () => {
     const scope = ['--organizations', ' 11, 10,10,', '--products', 'all']
@@ -39,25 +45,6 @@ describe.each(backendsOf(import.meta.path))('while two services run, on %s, axpo
     expect(report).toContain("Łódź's «nightly export» 李\n")
     expect(report).toMatch(/^organizations {2}10 .*\n +11 .*\nproducts/m)
     expect(report).not.toContain(clientSecret)
-  })
-
-  test('create --json prints one object, and accepts empty sets', async () => {
-    const credentials = JSON.parse(await integration('create', 'Empty', '--json'))
-    expect(credentials).toEqual({
-      client_id: expect.stringMatching(/^\w{24}$/),
-      client_secret: expect.stringMatching(/^\w{43}$/),
-    })
-    expect(await show(credentials.client_id)).toMatchObject({ organizations: [], products: [] })
-  })
-
-  test('create makes different credentials for every integration, also for equal names', async () => {
-    const twins = await Promise.all([1, 2, 3].map(() => integration('create', 'Twin', '--json')))
-    expect(new Set(twins.flatMap(json => Object.values(JSON.parse(json)))).size).toBe(6)
-  })
-
-  test.each(['x'.repeat(500), '-n'])('create accepts %s as a name', async name => {
-    const { client_id } = JSON.parse(await integration('create', '--json', '--', name))
-    expect(await show(client_id)).toMatchObject({ name })
   })
 
   test('create does not store the secret in any column of any table', async () => {
@@ -88,6 +75,81 @@ describe.each(backendsOf(import.meta.path))('while two services run, on %s, axpo
     expect(lines.find(line => line.startsWith(clientId))).toMatch(
       new RegExp(`^${clientId}  ${name} +enabled +2 +1 +0 +never$`),
     )
+  })
+
+  test('rotate prints the new credentials, and on standard error how long the old ones work', async () => {
+    const old = await provision(services.sql)
+    const run = (...options: string[]) =>
+      axport(['integration', 'rotate', old.clientId, ...options], { env: { DATABASE_URL: services.url } })
+    const text = await run()
+    expect(text.code).toBe(0)
+    expect(text.stdout).toMatch(new RegExp(`^client_id {6}${old.clientId}\nclient_secret {2}\\w{43}\n$`))
+    expect(text.stderr).toBe(
+      'Keep the secret now: it is not shown again.\nThe old secret and its tokens have ended.\n',
+    )
+    const grace = await run('--grace', '24h', '--json')
+    const renewed = JSON.parse(grace.stdout)
+    expect(renewed).toEqual({
+      client_id: old.clientId,
+      client_secret: expect.stringMatching(/^\w{43}$/),
+      old_secret_ends_at: expect.stringMatching(new RegExp(`^${INSTANT}$`)),
+    })
+    expect(grace.stderr).toBe('')
+    const [former] = (await show(old.clientId)).secrets
+    expect(former.ends_at).toBe(renewed.old_secret_ends_at)
+
+    expect(errorLine(await run('--grace', '24h'), 1)).toBe(
+      `a rotation is under way: the older secret works until ${renewed.old_secret_ends_at} (live tokens: 0), ` +
+        'and rotating now would end it at once: wait, or repeat with --force',
+    )
+    const forced = JSON.parse((await run('--force', '--json')).stdout)
+    expect(forced.old_secret_ends_at).toBeNull()
+    await newToken(services.baseUrls[0], forced)
+  })
+
+  test('disable, enable and delete print their effect, and are harmless if repeated', async () => {
+    const { clientId, name } = await provision(services.sql)
+    const isDisabled = async () =>
+      (await services.sql`select disabled_at from integrations where client_id = ${clientId}`)[0]
+        ?.disabled_at !== null
+    for (const [command, state] of [
+      ['disable', 'disabled'],
+      ['enable', 'enabled'],
+    ] as const) {
+      expect(await integration(command, clientId)).toBe(`${clientId} is ${state} now\n`)
+      expect(await integration(command, clientId)).toBe(`${clientId} is ${state} already\n`)
+      const json = JSON.parse(await integration(command, clientId, '--json'))
+      expect(json).toEqual({ client_id: clientId, state, changed: false })
+      expect(await isDisabled()).toBe(state === 'disabled')
+    }
+    const json = JSON.parse(await integration('disable', clientId, '--json'))
+    expect(json).toEqual({ client_id: clientId, state: 'disabled', changed: true })
+    expect(await integration('delete', clientId, '--yes')).toBe(`deleted ${name} (${clientId})\n`)
+    expect(await refused('delete', clientId, '--yes')).toContain(`there is no integration ${clientId}`)
+  })
+})
+
+describe('axport integration', () => {
+  const { services, integration, refused, show } = useCommands('postgres')
+
+  test('create --json prints one object, and accepts empty sets', async () => {
+    const credentials = JSON.parse(await integration('create', 'Empty', '--json'))
+    expect(credentials).toEqual({
+      client_id: expect.stringMatching(/^\w{24}$/),
+      client_secret: expect.stringMatching(/^\w{43}$/),
+    })
+    expect(await show(credentials.client_id)).toMatchObject({ organizations: [], products: [] })
+  })
+
+  test('create makes different credentials for every integration, also for equal names', async () => {
+    const twins = await Promise.all([1, 2].map(() => integration('create', 'Twin', '--json')))
+    expect(new Set(twins.flatMap(json => Object.values(JSON.parse(json)))).size).toBe(4)
+  })
+
+  test.each(['x'.repeat(500), '-n'])('create accepts %s as a name', async name => {
+    const { client_id } = JSON.parse(await integration('create', '--json', '--', name))
+    const [stored] = await services.sql`select name from integrations where client_id = ${client_id}`
+    expect(stored).toEqual({ name })
   })
 
   test('show prints everything known about an integration', async () => {
@@ -206,54 +268,6 @@ describe.each(backendsOf(import.meta.path))('while two services run, on %s, axpo
     await services.sql`delete from organizations where id in (${odd}, ${last})`
   })
 
-  test('rotate prints the new credentials, and on standard error how long the old ones work', async () => {
-    const old = await provision(services.sql)
-    const run = (...options: string[]) =>
-      axport(['integration', 'rotate', old.clientId, ...options], { env: { DATABASE_URL: services.url } })
-    const text = await run()
-    expect(text.code).toBe(0)
-    expect(text.stdout).toMatch(new RegExp(`^client_id {6}${old.clientId}\nclient_secret {2}\\w{43}\n$`))
-    expect(text.stderr).toBe(
-      'Keep the secret now: it is not shown again.\nThe old secret and its tokens have ended.\n',
-    )
-    const grace = await run('--grace', '24h', '--json')
-    const renewed = JSON.parse(grace.stdout)
-    expect(renewed).toEqual({
-      client_id: old.clientId,
-      client_secret: expect.stringMatching(/^\w{43}$/),
-      old_secret_ends_at: expect.stringMatching(new RegExp(`^${INSTANT}$`)),
-    })
-    expect(grace.stderr).toBe('')
-    const [former] = (await show(old.clientId)).secrets
-    expect(former.ends_at).toBe(renewed.old_secret_ends_at)
-
-    expect(errorLine(await run('--grace', '24h'), 1)).toBe(
-      `a rotation is under way: the older secret works until ${renewed.old_secret_ends_at} (live tokens: 0), ` +
-        'and rotating now would end it at once: wait, or repeat with --force',
-    )
-    const forced = JSON.parse((await run('--force', '--json')).stdout)
-    expect(forced.old_secret_ends_at).toBeNull()
-    await newToken(services.baseUrls[0], forced)
-  })
-
-  test('disable, enable and delete print their effect, and are harmless if repeated', async () => {
-    const { clientId, name } = await provision(services.sql)
-    for (const [command, state] of [
-      ['disable', 'disabled'],
-      ['enable', 'enabled'],
-    ] as const) {
-      expect(await integration(command, clientId)).toBe(`${clientId} is ${state} now\n`)
-      expect(await integration(command, clientId)).toBe(`${clientId} is ${state} already\n`)
-      const json = JSON.parse(await integration(command, clientId, '--json'))
-      expect(json).toEqual({ client_id: clientId, state, changed: false })
-      expect((await show(clientId)).state).toBe(state)
-    }
-    const json = JSON.parse(await integration('disable', clientId, '--json'))
-    expect(json).toEqual({ client_id: clientId, state: 'disabled', changed: true })
-    expect(await integration('delete', clientId, '--yes')).toBe(`deleted ${name} (${clientId})\n`)
-    expect(await refused('delete', clientId, '--yes')).toContain(`there is no integration ${clientId}`)
-  })
-
   test('delete asks for the client id on a terminal, and needs --yes elsewhere', async () => {
     const { clientId, name } = await provision(services.sql)
     const env = { DATABASE_URL: services.url }
@@ -282,14 +296,15 @@ describe.each(backendsOf(import.meta.path))('while two services run, on %s, axpo
     const now = await integration('describe', id, '--name', 'Renamed', '--purpose', 'Audit', '--no-contact')
     expect(now).toBe('name           Renamed\npurpose        Audit\ncontact        none\n')
     const shown = { name: 'Renamed', purpose: 'Audit', contact: null }
-    expect(await show(id)).toMatchObject(shown)
     expect(JSON.parse(await integration('describe', id, '--purpose', 'Audit', '--json'))).toEqual({
       client_id: id,
       ...shown,
     })
-    expect(await integration('show', id)).toContain(`client id      ${id}\npurpose        Audit\nstate `)
-    for (const form of [[], ['--json']])
-      expect(await integration('describe', id, ...form)).toBe(await integration('show', id, ...form))
+    const [text, json] = [await integration('show', id), await integration('show', id, '--json')]
+    expect(text).toContain(`client id      ${id}\npurpose        Audit\nstate `)
+    expect(JSON.parse(json)).toMatchObject(shown)
+    expect(await integration('describe', id)).toBe(text)
+    expect(await integration('describe', id, '--json')).toBe(json)
     const lines = (await integration('history', id)).split('\n')
     expect(lines.slice(1)).toEqual([
       expect.stringMatching(
@@ -364,8 +379,8 @@ test('axport integration list says that there is no integration yet and how to c
 
 test('axport integration opens the embedded database if no service runs, and closes it again', async () => {
   const url = `embedded:${await embeddedWorld(WORLD)}`
-  const created = await succeed(url, 'integration', 'create', 'Alone', '--products', 'all', '--json')
+  const scope = ['--organizations', '10', '--products', 'all']
+  const created = await succeed(url, 'integration', 'create', 'Alone', ...scope, '--json')
   const { client_id } = JSON.parse(created)
-  await succeed(url, 'integration', 'scope', client_id, '--organizations', '10')
   expect(await succeed(url, 'integration', 'show', client_id)).toEndWith('2 in scope\nrequests get   200\n')
 })
