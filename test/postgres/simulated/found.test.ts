@@ -109,3 +109,15 @@ test('all probes during slow statements use one connection', () => {
     expect(counts).toEqual(['1', '2'])
   }
 })
+
+test('the connection of the probes is closed half a minute after the last probe', () => {
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const trace: string[] = []
+    // The last probe comes between 1500 and 4050.
+    const actions = [ask(0, 5), ask(50, 3000), ask(36_000, 5)]
+    new Simulation({ seed, setting: { ...SETTING, statement: 10_000 }, actions }, trace).run()
+    const changes = trace.filter(line => line.includes('connections: '))
+    expect(changes.map(line => line.at(-1))).toEqual(['1', '2', '1', '0'])
+    expect(Number.parseFloat(changes[2] as string)).toBeWithin(31_500, 34_500)
+  }
+})

@@ -13,7 +13,7 @@ interface Period {
 }
 
 /** The pause between two requests of one client: the load is constant, and below what the machine can do. */
-const PAUSE_MS = 10
+const PAUSE_MS = 20
 
 /** What a load accepts in addition to right answers and documented errors. */
 export interface Tolerance {

@@ -93,13 +93,18 @@ export async function trial(
   }
 }
 
-/** Checks that no connection runs a statement, and that there are no more connections than the pools may hold. */
+/**
+ * Checks that no connection runs a statement, and that there are no more connections than the pools may hold, and one of
+ * each process that probes.
+ */
 async function expectQuiet({ postgres }: World, proxy: FlakyProxy, workers: number): Promise<void> {
   const most = POOL * workers
   const isQuiet = async () => {
-    const { open, busy } = await postgres.connections()
-    if (busy === 0 && open <= most && proxy.connections <= most) return true
-    throw new Error(`${busy} busy of ${open}, ${proxy.connections} at the proxy, at most ${most} are kept`)
+    const { open, busy, probing } = await postgres.connections()
+    const areKept = open - probing <= most && probing <= workers
+    if (busy === 0 && areKept && proxy.connections <= open) return true
+    const found = `${busy} busy and ${probing} probing of ${open}, ${proxy.connections} at the proxy`
+    throw new Error(`${found}, at most ${most} are kept`)
   }
   await until('no connection is busy or left over', isQuiet, TIMEOUT_MS)
 }
