@@ -28,7 +28,7 @@ export interface TrialOptions extends Tolerance {
 }
 
 /** The number of clients that walk. */
-const WALKERS = 4
+const WALKERS = 3
 
 /** The time limit for every condition that must become true, in milliseconds. */
 const TIMEOUT_MS = 60_000

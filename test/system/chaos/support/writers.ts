@@ -32,7 +32,7 @@ export interface Writers {
  * by imports, and one rotates the secret of another integration. A failed write is repeated.
  * @param pause milliseconds between two writes of a kind
  */
-export async function startWriters(world: World, pause = 250): Promise<Writers> {
+export async function startWriters(world: World, pause = 500): Promise<Writers> {
   const { postgres } = world
   const { clientId } = await integrate(postgres.url, world.scope)
   const late = lateRecords(world)
