@@ -121,6 +121,12 @@ test('doctor names the setting', async () => {
   expect(after).toMatch(/^confirmation +ok /m)
 })
 
+/** Whether /ready says why no page is answered. */
+const isWhy = (reason: string) =>
+  reason.startsWith(
+    '503 no standby confirms commits (synchronous_standby_names): no disclosures can be recorded',
+  )
+
 /** What clients and /ready of a service saw while no standby confirmed, and the most backends that it had. */
 interface Seen {
   statuses: Record<string, number>
@@ -128,15 +134,20 @@ interface Seen {
   most: number
 }
 
-/** Sends requests of all kinds until `end`, and counts the backends of the service. */
-async function storm(service: Served & { role: string }, token: string, end: number): Promise<Seen> {
+/**
+ * Sends requests of all kinds for 15 seconds, and on until /ready has said why no page is answered, for a minute at most.
+ * Counts the backends of the service.
+ */
+async function storm(service: Served & { role: string }, token: string): Promise<Seen> {
   const seen: Seen = { statuses: {}, reasons: [], most: 0 }
+  const begun = performance.now()
+  const isOver = () => performance.now() - begun > (seen.reasons.some(isWhy) ? 15_000 : 60_000)
   const clients = (n: number, what: string, request: () => Promise<number>) =>
     Array.from({ length: n }, async () => {
-      while (performance.now() < end) {
+      while (!isOver()) {
         const status = await request().catch(error => (error as Error).name)
         seen.statuses[`${what} ${status}`] = (seen.statuses[`${what} ${status}`] ?? 0) + 1
-        await Bun.sleep(10)
+        await Bun.sleep(40)
       }
     })
   const page = async (signal: AbortSignal | null) => {
@@ -145,13 +156,13 @@ async function storm(service: Served & { role: string }, token: string, end: num
   }
   const wrong = { ...credentials, clientSecret: 'x'.repeat(43) } as Credentials
   const watch = async () => {
-    while (performance.now() < end) {
+    while (!isOver()) {
       const rows = await ask(`
         select from pg_stat_activity where backend_type = 'client backend' and usename = '${service.role}'`)
       seen.most = Math.max(seen.most, rows.count)
       const { status, detail } = await ready(service)
       if (detail && !seen.reasons.includes(`${status} ${detail}`)) seen.reasons.push(`${status} ${detail}`)
-      await Bun.sleep(250)
+      await Bun.sleep(500)
     }
   }
   await Promise.all([
@@ -165,23 +176,20 @@ async function storm(service: Served & { role: string }, token: string, end: num
   return seen
 }
 
-test('while no standby confirms for a minute, no page is answered, backends do not pile up with a pool of 1 or 10, /ready says why, and pages are back after the standby', async () => {
+test('while no standby confirms, no page is answered, backends do not pile up with a pool of 1 or 10, /ready says why, and pages are back after the standby', async () => {
   const services = await Promise.all([1, 10].map(async size => ({ size, service: await serve(size) })))
   const token = await newToken(services[0]?.service.url ?? '', credentials)
   await standby.shutDown()
-  const end = performance.now() + 60_000
   await Promise.all(
     services.map(async ({ size, service }) => {
-      const { statuses, reasons, most } = await storm(service, token, end)
+      const { statuses, reasons, most } = await storm(service, token)
       const seen = JSON.stringify({ size, most, statuses, reasons })
       expect(statuses['page 200'], seen).toBeUndefined()
       expect(statuses['impatient 200'], seen).toBeUndefined()
       expect(statuses['page 503'], seen).toBeGreaterThan(0)
       // Those of the pool, and one that probes.
       expect(most, seen).toBeLessThanOrEqual(size + 1)
-      expect(reasons.join('\n'), seen).toMatch(
-        /^503 no standby confirms commits \(synchronous_standby_names\): no disclosures can be recorded/m,
-      )
+      expect(reasons.some(isWhy), seen).toBe(true)
     }),
   )
   await standbyReturns()
