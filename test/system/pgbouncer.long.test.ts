@@ -39,7 +39,7 @@ const PATHS = [
 const silent = { info: () => {}, warn: () => {} }
 
 const CLIENTS = 8
-const ROUNDS = 4
+const ROUNDS = 2
 
 /** How many transactions are idle. */
 const idle = async (sql: TestService['sql']) =>
@@ -163,7 +163,7 @@ for (const [mode, size] of [
         while (!isOver) await direct.sql`insert into counted values (0)`
       })()
       const client = async (_: unknown, at: number) => {
-        for (let round = 0; round < 40; round++) {
+        for (let round = 0; round < 20; round++) {
           const isTogether = (at + round) % 2 === 0
           const seen = await db.lease(async lease => {
             lease.begin()
