@@ -7,7 +7,7 @@ import { rawConnection, useNotes } from '../support/embedded-notes.ts'
 import { until } from '../support/until.ts'
 
 const notes = useNotes()
-const ROUNDS = 15
+const ROUNDS = 6
 
 describe('connections to the embedded database', () => {
   let database: EmbeddedDatabase
