@@ -33,7 +33,7 @@ export class Walkers {
         if (status !== 200) this.faults.add(`${status} for ${LIST}`)
         else if (page.meta.count !== COUNT) this.faults.add(`a count of ${page.meta.count}`)
         else ids.push(...page.data.map(({ id }) => id))
-        await Bun.sleep(5)
+        await Bun.sleep(25)
       }
       if (this.#isOver) return
       if (ids.join() !== IDS.join()) this.faults.add(`a walk of ${ids.length} records`)
