@@ -74,7 +74,7 @@ const NIGHTS: ((week: CopyWeek) => Promise<void>)[] = [
     week.proxy.setNetwork({ is: 'closing' })
     await week.expectFailure()
     await week.anyDay()
-    const budgets = [120_000]
+    const budgets = [60_000]
     week.proxy.setNetwork({ is: 'cutting', after: () => budgets.shift() ?? 0 })
     await week.expectFailure()
     expect(budgets).toEqual([])
@@ -103,29 +103,50 @@ for (const { name, start, needs } of KEEPERS)
   )
 
 requires(PSQL).describe('the script of docs/integrate/sync.md', () => {
-  test.each([
-    ['the first', 'psql'],
-    ['the first', 'mv'],
-    ['a later', 'psql'],
-    ['a later', 'rm'],
-    ['a later', 'mv'],
-  ] as const)('finishes %s night, which ended at %s, before it reads again', async (which, program) => {
-    const keeper = Promise.withResolvers<Awaited<ReturnType<typeof startNightlyScript>>>()
-    await using week = await CopyWeek.start(async service => {
-      keeper.resolve(await startNightlyScript(service))
-      return await keeper.promise
+  type NightlyScript = Awaited<ReturnType<typeof startNightlyScript>>
+
+  async function startWeek() {
+    const started = Promise.withResolvers<NightlyScript>()
+    const week = await CopyWeek.start(async service => {
+      started.resolve(await startNightlyScript(service))
+      return await started.promise
     })
-    if (which !== 'the first') await week.expectEqual()
-    await week.import(assessment(8001))
-    const { failAt } = await keeper.promise
-    failAt(program)
+    return { week, keeper: await started.promise }
+  }
+
+  /** The night that adds the assessment `id` ends at a program, and the next one finishes it. */
+  async function expectFinished(
+    week: CopyWeek,
+    keeper: NightlyScript,
+    program: 'psql' | 'rm' | 'mv',
+    id = 8001,
+  ) {
+    await week.import(assessment(id))
+    keeper.failAt(program)
     expect((await week.night()).code).toBe(9)
-    failAt()
+    keeper.failAt()
     // Added and removed again: the comparison of the next night alone would not show it.
-    await week.import(removal('assessment', 8001), assessment(8002))
+    await week.import(removal('assessment', id), assessment(id + 1))
     await week.expectEqual()
-    expect(await week.keeper.copy()).not.toContainEqual(expect.objectContaining({ id: 8001 }))
-    expect(readdirSync(week.keeper.folder).sort()).toEqual(['apply.sql', 'nightly.sh', 'old'])
+    expect(await keeper.copy()).not.toContainEqual(expect.objectContaining({ id }))
+    expect(readdirSync(keeper.folder).sort()).toEqual(['apply.sql', 'nightly.sh', 'old'])
+  }
+
+  test.each(['psql', 'mv'] as const)(
+    'finishes the first night, which ended at %s, before it reads again',
+    async program => {
+      const { week, keeper } = await startWeek()
+      await using _ = week
+      await expectFinished(week, keeper, program)
+    },
+  )
+
+  test('finishes later nights, which ended at psql, rm and mv, before it reads again', async () => {
+    const { week, keeper } = await startWeek()
+    await using _ = week
+    await week.expectEqual()
+    for (const [at, program] of (['psql', 'rm', 'mv'] as const).entries())
+      await expectFinished(week, keeper, program, 8001 + 2 * at)
   })
 
   test('removes nothing with other filters, given by mistake', async () => {

@@ -24,13 +24,13 @@ import { readPlatform } from '../../support/stored-platform.ts'
 import { randomBelow } from '../../support/tier.ts'
 import type { CopyKeeper, Night, StartKeeper } from './copy-keeper.ts'
 
-/** The platform on the first day: 300 assessments of 30 educators, in four organizations, of three products. */
+/** The platform on the first day: 150 assessments of 30 educators, in four organizations, of three products. */
 const ORGANIZATIONS = [10, 11, 12, 13]
 const PRODUCTS = [1, 2, 3]
 const EDUCATORS = Array.from({ length: 30 }, (_, at) => EDUCATOR + at)
 const PROCTORS = [71, 72, 73, 74, PROCTOR]
 const FIRST_ID = 9000
-const COUNT = 300
+const COUNT = 150
 
 const anyOf = <T>(list: readonly T[]): T => list[randomBelow(list.length)] as T
 
