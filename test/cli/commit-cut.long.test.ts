@@ -187,23 +187,28 @@ describe('axport integration', () => {
   })
 
   test('--json has the outcome when it is not known', async () => {
-    const { clientId } = await provision(database.sql)
-    for (const args of [
-      ['scope', '--products', '1'],
-      ['disable'],
-      ['describe', '--purpose', 'HR'],
-      ['rotate'],
-    ]) {
-      const [name = '', ...more] = args
-      proxy.cutAt('before the answer arrives', down)
-      const running = await start(['integration', name, clientId, ...more, '--json'], { env })
-      await proxy.reached
+    const expectUnknown = async (name: string, ...more: string[]) => {
+      const { clientId } = await provision(database.sql)
+      const way = await CommitProxy.start(database.url)
+      way.cutAt('before the answer arrives', () => {
+        way.isDown = true
+      })
+      const command = ['integration', name, clientId, ...more, '--json']
+      const running = await start(command, { env: { DATABASE_URL: way.url } })
+      await way.reached
       await Bun.sleep(300)
       running.signal('SIGINT')
       const { code, stdout } = await running.finished
       expect([name, code, JSON.parse(stdout).outcome]).toEqual([name, 3, 'unknown'])
-      proxy.cutAt(undefined)
+      await way.stop()
     }
+    // Each asks for six seconds after the signal.
+    await Promise.all([
+      expectUnknown('scope', '--products', '1'),
+      expectUnknown('disable'),
+      expectUnknown('describe', '--purpose', 'HR'),
+      expectUnknown('rotate'),
+    ])
   })
 
   test('ends with one line when a signal comes while it waits for a lock, and changes nothing', async () => {
