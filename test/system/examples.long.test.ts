@@ -18,19 +18,12 @@ const environment = process.env as Record<string, string>
 
 let service: TestService
 let credentials: { AXPORT_CLIENT_ID: string; AXPORT_CLIENT_SECRET: string }
-let proxy: TroubledProxy | undefined
 beforeAll(async () => {
   service = await startService('postgres')
   await load(service.sql, [...world(), product(2), educator(502, { name: 'Zoë "Z" \u{1f600} Ruiz\u2028' })])
   await load(service.sql, assessments)
   const { clientId, clientSecret } = await authorize(service, [10], [1])
   credentials = { AXPORT_CLIENT_ID: clientId, AXPORT_CLIENT_SECRET: clientSecret }
-})
-afterEach(async () => {
-  await proxy?.stop()
-  proxy = undefined
-  await service.sql`delete from assessments where id > ${COUNT}`
-  await load(service.sql, assessments)
 })
 afterAll(async () => {
   await service?.close()
@@ -40,10 +33,7 @@ afterAll(async () => {
 type Plans = Parameters<typeof TroubledProxy.start>[1]
 
 /** Starts a proxy with these troubles in front of the service. */
-async function troubled(plans: Plans): Promise<TroubledProxy> {
-  proxy = await TroubledProxy.start(service.baseUrl, plans)
-  return proxy
-}
+const troubled = (plans: Plans) => TroubledProxy.start(service.baseUrl, plans)
 
 /** Runs an unchanged example against a base URL. */
 const run = (command: string[], url: string, settings: Record<string, string> = {}) =>
@@ -105,7 +95,8 @@ for (const { file, prepare, debianPackage } of programs) {
       expect(statSync(path).mode & 0o777).toBe(0o600)
     })
 
-    test('writes every record in spite of any temporary trouble, at the token endpoint too', async () => {
+    // Programs that wait do so at the same time.
+    test.concurrent('writes every record in spite of any temporary trouble, at the token endpoint too', async () => {
       const soon = { 'retry-after': '0' }
       const troubles = [
         ...[408, 429, 502, 503, 504].map(status => ({ status, headers: soon })),
@@ -114,51 +105,58 @@ for (const { file, prepare, debianPackage } of programs) {
         ...(['reset', 'half, with its length', 'half, in chunks', 'half, to the end'] as const),
         ...(['silence', 'endless headers', 'endless body', 'a page of HTML'] as const),
       ]
-      const { url, left, lists } = await troubled({
-        // Each 401 makes the program ask for a token, which has a trouble of its own.
-        lists: troubles.flatMap(trouble => [trouble, { status: 401 }, undefined]),
-        tokens: troubles.flatMap(trouble => [trouble, undefined]),
-      })
-      const { code, text, stderr } = await save(url)
-      expect({ code, stderr: code === 0 || stderr }).toEqual({ code: 0, stderr: true })
-      expect(text === (await everything())).toBe(true)
-      expect(proxy?.left).toEqual([])
-      expect(left).not.toEqual([])
-      expect(new Set(lists.map(({ authorization }) => authorization)).size).toBe(troubles.length + 1)
+      const expectWritten = async (some: typeof troubles) => {
+        await using proxy = await troubled({
+          // Each 401 makes the program ask for a token, which has a trouble of its own.
+          lists: some.flatMap(trouble => [trouble, { status: 401 }, undefined]),
+          tokens: some.flatMap(trouble => [trouble, undefined]),
+        })
+        expect(proxy.left).not.toEqual([])
+        const { code, text, stderr } = await save(proxy.url)
+        expect({ code, stderr: code === 0 || stderr }).toEqual({ code: 0, stderr: true })
+        expect(text === (await everything())).toBe(true)
+        expect(proxy.left).toEqual([])
+        expect(new Set(proxy.lists.map(({ authorization }) => authorization)).size).toBe(some.length + 1)
+      }
+      await Promise.all([
+        expectWritten(troubles.filter((_, at) => at % 2 === 0)),
+        expectWritten(troubles.filter((_, at) => at % 2 === 1)),
+      ])
     })
 
-    test('waits as Retry-After says, in seconds and as a date', async () => {
+    test.concurrent('waits as Retry-After says, in seconds and as a date', async () => {
       // A date has whole seconds.
       const date = new Date(Math.ceil(Date.now() / 1000) * 1000 + 4000)
-      const { url, lists, tokens } = await troubled({
+      await using proxy = await troubled({
         tokens: [{ status: 429, headers: { 'retry-after': '1' } }],
         lists: [{ status: 503, headers: { 'retry-after': date.toUTCString() } }],
       })
+      const { url, lists, tokens } = proxy
       expect((await save(url)).code).toBe(0)
       expect((tokens[1]?.at ?? 0) - (tokens[0]?.at ?? 0)).toBeWithin(1000, 20_000)
       expect((lists[1]?.at ?? 0) - date.getTime()).toBeWithin(0, 20_000)
     })
 
-    test('gives up at once if Retry-After is beyond its patience, and after its patience otherwise', async () => {
+    test.concurrent('gives up at once if Retry-After is beyond its patience, and after its patience otherwise', async () => {
       const much = { status: 503, headers: { 'retry-after': '3600' } }
-      const late = await troubled({ lists: [much] })
+      await using late = await troubled({ lists: [much] })
       expectUnchanged(await save(late.url))
       expect(late.lists).toHaveLength(1)
-      await late.stop()
       for (const trouble of ['reset', 'silence', { status: 502 }] as const) {
-        const { url, lists, stop } = await troubled({ lists: Array(20).fill(trouble) })
+        await using proxy = await troubled({ lists: Array(20).fill(trouble) })
+        const { url, lists } = proxy
         const failed = await save(url, { AXPORT_RETRY_FOR: '2' })
         expectUnchanged(failed)
         expect(failed.stderr).toContain('given up')
         expect(lists.length).toBeWithin(2, 8)
-        await stop.call(proxy)
       }
     })
 
     test('renews a refused token once', async () => {
-      const { url, tokens, lists } = await troubled({
+      await using proxy = await troubled({
         lists: [undefined, { status: 401 }, { status: 401, body: 'why' }],
       })
+      const { url, tokens, lists } = proxy
       const failed = await save(url)
       expectUnchanged(failed)
       expect(failed.stderr).toContain('401 why')
@@ -169,9 +167,10 @@ for (const { file, prepare, debianPackage } of programs) {
       const wrong = await save(service.baseUrl, { AXPORT_CLIENT_SECRET: 'Xq7WrongSecret' })
       expectUnchanged(wrong)
       expect(wrong.stderr).toContain('invalid_client')
-      const { url, lists } = await troubled({
+      await using proxy = await troubled({
         lists: [{ status: 400, body: '{"errors":[{"message":"no"}]}' }],
       })
+      const { url, lists } = proxy
       const failed = await save(url)
       expectUnchanged(failed)
       expect(failed.stderr).toContain('400 {"errors":[{"message":"no"}]}')
@@ -179,44 +178,14 @@ for (const { file, prepare, debianPackage } of programs) {
     })
 
     test('follows no redirect, which would take its secret or its token along', async () => {
-      const elsewhere = await TroubledProxy.start(service.baseUrl, {})
+      await using elsewhere = await TroubledProxy.start(service.baseUrl, {})
       for (const kind of ['tokens', 'lists'])
         for (const status of [302, 307]) {
           const location = `${elsewhere.url}${kind === 'tokens' ? '/oauth/token' : '/api/v1/ax/assessments'}`
-          const { url } = await troubled({ [kind]: [{ status, headers: { location } }] })
-          expectUnchanged(await save(url))
-          await proxy?.stop()
+          await using proxy = await troubled({ [kind]: [{ status, headers: { location } }] })
+          expectUnchanged(await save(proxy.url))
         }
       expect([elsewhere.tokens, elsewhere.lists]).toEqual([[], []])
-      await elsewhere.stop()
-    })
-
-    test('starts over if the data changes while it is read, even if the number of records stays the same', async () => {
-      const { sql } = service
-      const remove = (id: number) => sql`delete from assessments where id = ${id}`
-      const add = (id: number) => load(sql, [assessment(id)])
-      const { url, lists } = await troubled({
-        lists: [
-          ...[undefined, undefined, () => remove(1)],
-          ...[undefined, undefined, () => remove(COUNT)],
-          // Before the page that is read and after it.
-          ...[undefined, undefined, () => Promise.all([remove(2), add(COUNT + 1)])],
-        ],
-      })
-      const { code, text } = await save(url)
-      expect(code).toBe(0)
-      expect(text).toBe(await everything())
-      expect(lists.filter(({ query }) => /\boffset=0\b/.test(query))).toHaveLength(4)
-    })
-
-    test('gives up if the data changes during each of four reads', async () => {
-      const { sql } = service
-      let id = COUNT
-      const changing = [undefined, () => load(sql, [assessment(++id)])]
-      const { url } = await troubled({ lists: Array(4).fill(changing).flat() })
-      const failed = await save(url)
-      expectUnchanged(failed)
-      expect(failed.stderr).toContain('the data changed during each of 4 reads')
     })
 
     test('leaves the file as it is if there is no record', async () => {
@@ -227,6 +196,42 @@ for (const { file, prepare, debianPackage } of programs) {
       })
       expectUnchanged(failed)
       expect(failed.stderr).toContain('no records')
+    })
+
+    describe('if the data changes while it is read', () => {
+      afterEach(async () => {
+        await service.sql`delete from assessments where id > ${COUNT}`
+        await load(service.sql, assessments)
+      })
+
+      test('starts over, even if the number of records stays the same', async () => {
+        const { sql } = service
+        const remove = (id: number) => sql`delete from assessments where id = ${id}`
+        const add = (id: number) => load(sql, [assessment(id)])
+        await using proxy = await troubled({
+          lists: [
+            ...[undefined, undefined, () => remove(1)],
+            ...[undefined, undefined, () => remove(COUNT)],
+            // Before the page that is read and after it.
+            ...[undefined, undefined, () => Promise.all([remove(2), add(COUNT + 1)])],
+          ],
+        })
+        const { url, lists } = proxy
+        const { code, text } = await save(url)
+        expect(code).toBe(0)
+        expect(text).toBe(await everything())
+        expect(lists.filter(({ query }) => /\boffset=0\b/.test(query))).toHaveLength(4)
+      })
+
+      test('gives up after four reads', async () => {
+        const { sql } = service
+        let id = COUNT
+        const changing = [undefined, () => load(sql, [assessment(++id)])]
+        await using proxy = await troubled({ lists: Array(4).fill(changing).flat() })
+        const failed = await save(proxy.url)
+        expectUnchanged(failed)
+        expect(failed.stderr).toContain('the data changed during each of 4 reads')
+      })
     })
   })
 }

@@ -64,7 +64,7 @@ export class TroubledProxy {
     return [...this.plans.tokens, ...this.plans.lists]
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise(resolve => this.server.close(resolve))
     for (const socket of this.sockets) socket.destroy()
     await closed
