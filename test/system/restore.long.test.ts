@@ -113,6 +113,7 @@ async function keepReading(service: Running & { url: string }, token: string) {
       const answer =
         text === before ? 'before' : text === later ? 'later' : status === 200 ? text : String(status)
       seen.set(answer, (seen.get(answer) ?? 0) + 1)
+      await Bun.sleep(10)
     }
   })()
   const stop = async () => {
