@@ -7,7 +7,7 @@ import { copyIntegrations, useWorld } from './support/world.ts'
 
 const password = randomBytes(16).toString('hex')
 const world = useWorld({ password })
-const older = useWorld({ password, assessments: 1350 })
+const older = useWorld({ password, assessments: 900 })
 
 beforeAll(async () => {
   await copyIntegrations(world, older)
