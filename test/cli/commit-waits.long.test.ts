@@ -53,6 +53,8 @@ describe('while no standby confirms a COMMIT', () => {
     running.signal('SIGINT')
     const finished = await running.finished
     await ask(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+    // Otherwise the next command could be interrupted before its COMMIT.
+    await until('no COMMIT waits', async () => (await waiting()).count === 0)
     return finished
   }
 
