@@ -41,12 +41,12 @@ mount -t proc proc proc
 mount --bind proc/sys proc/sys && mount -o remount,bind,ro proc/sys
 mount -t sysfs -o ro sysfs sys
 mount -t cgroup2 cgroup2 sys/fs/cgroup
-for shared in $SHARED; do mkdir -p ".$shared"; mount --bind "$shared" ".$shared"; done
 mount -t tmpfs -o mode=755 tmpfs dev
 for name in null zero full random urandom tty; do touch dev/$name; mount --bind /dev/$name dev/$name; done
 mkdir dev/shm dev/pts dev/mqueue && mount -t tmpfs tmpfs dev/shm && ln -s /proc/self/fd dev/fd
 mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts && ln -s pts/ptmx dev/ptmx
 mount -t tmpfs tmpfs run
+for shared in $SHARED; do mkdir -p ".$shared"; mount --bind "$shared" ".$shared"; done
 : >etc/machine-id
 rm -rf etc/systemd/system/*.wants
 # What the units start has the settings of the engine that other executables under test have.
@@ -88,7 +88,7 @@ export interface Machine {
   stop(): Promise<void>
 }
 
-/** Boots systemd. @param shared folders of this machine that are not on its root's file system */
+/** Boots systemd. @param shared folders of this machine that may be on another file system than its root */
 export async function bootSystemd(shared: string[] = []): Promise<Machine> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-systemd-'))
   const cgroup = join(cgroups() as string, `axport-${process.pid}-${Date.now()}`)
