@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -67,6 +67,8 @@ export async function runTests(
 ): Promise<TestRun[]> {
   const TMPDIR = temporaryFolder()
   const folder = mkdtempSync(join(TMPDIR, 'axport-check-'))
+  // Some tests start programs as another user, with files in a folder of this one.
+  chmodSync(folder, 0o711)
   const all = testFiles(root).filter(file => tier === 'all' || !isLong(file))
   const timings = [`--timings=scripts/timings.${tier}.json`, ...(isTimed ? ['--update-timings'] : [])]
   const given = {

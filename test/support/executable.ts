@@ -64,9 +64,9 @@ export async function build(outfile: string, root = join(import.meta.dir, '..', 
   if ((await run.exited) !== 0) throw new Error(`the executable cannot be built: ${stderr}`)
 }
 
-/** Makes an empty folder, which cleanUp() removes. */
+/** Makes an empty folder, which cleanUp() removes, and at the latest the end of the test run. */
 export function emptyFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'axport-run-'))
+  const folder = mkdtempSync(join(process.env.TEST_RUN_FOLDER ?? tmpdir(), 'axport-run-'))
   folders.add(folder)
   return folder
 }

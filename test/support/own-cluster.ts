@@ -48,6 +48,8 @@ const testSettings = {
   // synchronous_commit stays on: without fsync it costs almost nothing, and committed data survive crash().
   fsync: 'off',
   full_page_writes: 'off',
+  // Shared memory in the data folder is removed with it, also after a kill.
+  dynamic_shared_memory_type: 'mmap',
   // The files may be in memory (`scripts/tests.ts`).
   max_wal_size: '256MB',
   // Autovacuum would change query plans from run to run.
