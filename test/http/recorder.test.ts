@@ -59,7 +59,8 @@ test('a recording whose answer came while the process was stopped past the deadl
     .unsafe('do $$ begin lock table disclosures in share mode; perform pg_sleep(1); end $$')
     .execute()
   await until('it is locked', async () => {
-    const { count } = await opened.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
+    const { count } =
+      await opened.sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
     return count === 1
   })
   const deadline = performance.now() + 1000

@@ -21,7 +21,10 @@ function occupy(db: ServingDatabase, lane: string, count: number): AbortControll
 }
 
 const sleeping = async () =>
-  (await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`).count
+  (
+    await database.sql`
+      select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
+  ).count
 
 test.each([
   [1, 1],

@@ -94,7 +94,9 @@ describe('a lease on a Postgres', () => {
     })
     const ending = gone.catch(error => error)
     const sleeping = async () =>
-      (await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`).count === 1
+      (
+        await database.sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
+      ).count === 1
     await until('it sleeps', sleeping)
     client.abort()
     expect(await ending).toBeInstanceOf(ClientGone)

@@ -44,7 +44,8 @@ async function arrivals(url: string): Promise<{ command: unknown; request: unkno
   const asleep = Promise.resolve(db.forRequest(hangUp).unsafe('select pg_sleep(60)', [], { prepare: false }))
   const ending = asleep.catch(error => error)
   await until('it sleeps', async () => {
-    const { count } = await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
+    const { count } =
+      await database.sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
     return count === 1
   })
   hangUp.abort()

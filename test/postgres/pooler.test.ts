@@ -117,7 +117,8 @@ test('a statement is cancelled after its timeout if the pooler did not pass stat
   const late = db.unsafe('select pg_sleep(60)', [], { prepare: false })
   await expect(late).rejects.toThrow(StatementTimeout)
   await until('no statement sleeps', async () => {
-    const { count } = await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
+    const { count } =
+      await database.sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
     return count === 0
   })
   // Behind a pooler, a connection ends after a failure.

@@ -176,7 +176,9 @@ test('a statement that runs when the pool is closed is cancelled', async () => {
   const asleep = Promise.resolve(db.unsafe('select pg_sleep(60)', [], { prepare: false }))
   const ending = asleep.catch(error => error)
   const sleeping = async () =>
-    (await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`).count
+    (
+      await database.sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
+    ).count
   await until('it sleeps', sleeping)
   await db.close()
   expect(await ending).toBeInstanceOf(DatabaseUnavailable)
