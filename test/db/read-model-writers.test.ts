@@ -125,7 +125,7 @@ async function interleave(scripts: Script[], order: number[]): Promise<string[]>
 }
 
 /** The number of orders that are tried, evenly chosen from all orders of the steps. */
-const ORDERS = thorough ? 20 : 4
+const ORDERS = thorough ? 10 : 4
 
 function ordersOf(scripts: Script[]): number[][] {
   const all = orders(scripts.map(({ statements }) => statements.length + 1))

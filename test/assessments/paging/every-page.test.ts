@@ -16,8 +16,8 @@ import { EMPTY, PRODUCTS } from './world.ts'
 const RECORDS = 201
 
 /** Page sizes, and the distance between two pages. */
-const SIZES = thorough ? [1, 7, 50, 60, 100] : [7, 60]
-const STEP = thorough ? 5 : 15
+const SIZES = thorough ? [1, 7, 60, 100] : [7, 60]
+const STEP = thorough ? 10 : 15
 
 /** A scope for which the service takes each way, once the count is known. */
 const WAYS: { way: ReturnType<typeof wayOf>; scope: Scope }[] = [
