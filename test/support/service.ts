@@ -24,7 +24,7 @@ export type Backend = (typeof BACKENDS)[number]
 
 /**
  * The databases for a file whose tests hold no rule of the contract and depend on SQL alone: Postgres, and under
- * CHECK=all for a third of the files also the embedded database, which takes five times as long. `path` is
+ * CHECK=all for a quarter of the files also the embedded database, which takes five times as long. `path` is
  * import.meta.path.
  */
 export const backendsOf = (path: string): readonly Backend[] =>

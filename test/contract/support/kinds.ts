@@ -19,7 +19,7 @@ export type DependsOn =
   | 'protocol'
 
 /**
- * The kinds that the tests of a file run on, in this tier. CHECK=all runs every file on the executable, and a third of
+ * The kinds that the tests of a file run on, in this tier. CHECK=all runs every file on the executable, and a quarter of
  * those about data, chosen by the seed and the subject, on the embedded database.
  */
 export function kindsOf(dependsOn: DependsOn, subject: string): Kind[] {
