@@ -188,6 +188,7 @@ describe('a request gets', () => {
       requests.push(service.list({ headers }).then(({ status }) => answered.push(`${name} ${status}`)))
       await until(`${name} stands in line`, () => standing() + answered.length > before)
     }
+    await until('one is refused', () => answered.length > 0)
     expect(answered).toEqual(['A5 503'])
     await sql`rollback`
     await Promise.all(requests)
