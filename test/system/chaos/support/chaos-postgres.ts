@@ -30,8 +30,11 @@ export class ChaosPostgres {
    * Calls `work` with a new superuser's connection that does not use the proxy. A connection that outlived an outage
    * might not notice that it is dead.
    */
-  async asSuperuser<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
-    return await withConnection(this.url, work)
+  async asSuperuser<Result>(
+    work: (sql: Sql) => Promise<Result>,
+    options: { fetch_types?: boolean } = {},
+  ): Promise<Result> {
+    return await withConnection(this.url, work, options)
   }
 
   /** A fast shutdown of Postgres, as before an upgrade. */

@@ -43,6 +43,8 @@ export async function startWriters(world: World, pause = 500): Promise<Writers> 
     const suffix = ` v${written.renamings + 1}`
     return postgres.asSuperuser(
       sql => sql`update users set name = regexp_replace(name, ' v[0-9]+$', '') || ${suffix}`,
+      // The test may end the server meanwhile.
+      { fetch_types: false },
     )
   }
   const load = () => {
