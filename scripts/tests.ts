@@ -101,9 +101,11 @@ export async function runTests(
   try {
     const cores = cpus().length
     const together = all.filter(file => !isAlone(file))
+    const alone = all.filter(isAlone)
     return [
       await run('together', together, cores * WORKERS_PER_CORE),
-      await run('alone', all.filter(isAlone), cores),
+      // Without the name of a file, `bun test` would run every test.
+      ...(alone.length > 0 ? [await run('alone', alone, cores)] : []),
     ]
   } finally {
     rmSync(folder, { recursive: true, force: true })
