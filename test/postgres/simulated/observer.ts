@@ -20,8 +20,8 @@ const LONGEST_PAUSE = 500
  */
 const GRACE = 1000
 
-/** The milliseconds within which the statement of a disconnected client is cancelled. */
-const CANCELLED = 2000
+/** The milliseconds within which the statement of a disconnected client is cancelled, or its connection is closed. */
+export const CANCELLED = 2000
 
 /**
  * The milliseconds within which a working database is found again: a pause between two attempts, and an attempt.

@@ -1,4 +1,4 @@
-import { RECOVERY } from './observer.ts'
+import { CANCELLED, RECOVERY } from './observer.ts'
 import type { Action, Plan } from './plan.ts'
 import type { Question } from './questions.ts'
 import { begin, endAll } from './troubles.ts'
@@ -111,11 +111,11 @@ export class Simulation {
     const observer = this.#world.observer
     const { hosts, isPooled, size, statement, wait } = this.plan.setting
     endAll(this.#world.hosts)
-    // Connections that were being opened while the network dropped messages must time out first.
-    const hasForgotten = this.plan.actions.some(
-      action => 'kind' in action && action.kind.startsWith('forget'),
-    )
-    const longest = hasForgotten ? wait : 0
+    // Connections that were being opened while the network dropped messages must time out first, and cancel requests
+    // that no server accepted: meanwhile nobody gets their connections.
+    const kinds = this.plan.actions.map(action => ('kind' in action ? action.kind : ''))
+    const hasForgotten = kinds.some(kind => kind.startsWith('forget'))
+    const longest = Math.max(hasForgotten ? wait : 0, kinds.includes('deaf') ? CANCELLED : 0)
     this.#world.goOn(this.#world.time.now() + RECOVERY + longest)
     // A silently dropped connection costs a statement if it cannot be detected: a pooler hides the server's
     // processes, the probe reaches another server, or a statement times out before it has been silent for
