@@ -24,7 +24,7 @@ and id. A field that is left out stays as it is, null clears it, "deleted":true 
 Examples: axport import --dry-run export.ndjson.gz
           axport import --from-file platform.url --queries queries --every 1m`,
   )
-    .argument('[file]', 'NDJSON or gzip, a folder or zip of CSV, - for standard input')
+    .argument('[file]', 'NDJSON or gzip, a folder of CSV, - for standard input')
     .option('--dry-run', 'change nothing, only show what would change')
     .option('--rejects <file>', 'write bad lines to FILE, and load the others')
     .option(

@@ -14,7 +14,7 @@ import {
 import { columnsOf, readCells, requiredColumns } from './rows.ts'
 import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
-/** A file of a folder or a zip. */
+/** A file of a folder. */
 export type StoredFile = ByteSource & { name: string }
 
 /** Text that is CSV, with rows of one type. */
@@ -24,7 +24,7 @@ type CsvFile = StoredFile & {
   isQuery?: true
 }
 
-/** The CSV files of the folder or zip `where`, in any case and also as .gz. Throws a Failure if none, or one twice. */
+/** The CSV files of the folder `where`, in any case and also as .gz. Throws a Failure if none, or one twice. */
 export function csv(stored: StoredFile[], where: string): RecordSource {
   const plain = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
   const names = TYPES.map(type => `${TABLE_OF[type]}.csv`)

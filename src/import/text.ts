@@ -34,7 +34,7 @@ export async function* readText(
     }
   }
   try {
-    for await (const chunk of inflated(counted(chunks, onBytes))) {
+    for await (const chunk of inflated(name, counted(chunks, onBytes))) {
       yield decode(chunk)
       line += breaksIn(chunk)
       tail = Buffer.concat([tail, chunk.subarray(-3)]).subarray(-3)
@@ -71,7 +71,7 @@ async function* counted(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: numb
 }
 
 /** Gzip is recognized by its first bytes, not by the file's name: standard input has none. */
-async function* inflated(chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* inflated(name: string, chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     let start: Uint8Array = new Uint8Array()
     while (start.length < 4) {
@@ -79,7 +79,8 @@ async function* inflated(chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uin
       if (next.done) break
       start = Buffer.concat([start, next.value])
     }
-    if (isZip(start)) throw new Failure('a zip cannot be read from a pipe: give the name of its file')
+    if (/^PK(\x03\x04|\x05\x06)/.test(Buffer.from(start).toString('latin1', 0, 4)))
+      throw new Failure(`${name} is a zip: unzip it, and import the folder`)
     const all = (async function* () {
       if (start.length > 0) yield start
       yield* chunks
@@ -92,7 +93,3 @@ async function* inflated(chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uin
     chunks.return(undefined).catch(() => {})
   }
 }
-
-/** Whether bytes begin as a zip does: with a file, or with the end of an empty one. */
-export const isZip = (start: Uint8Array): boolean =>
-  /^PK(\x03\x04|\x05\x06)/.test(Buffer.from(start.subarray(0, 4)).toString('latin1'))

@@ -42,7 +42,7 @@ describe.each(backendsOf(import.meta.path))('an import into %s after an erasure'
   const load = (options: ImportOptions, ...lines: (object | string)[]) =>
     importWith(database.sql, options, ...lines)
   const loadFiles = async (files: Record<string, string>, options: ImportOptions = {}) =>
-    await importSource(database.sql, await openSource(folderOf(files)), () => {}, options)
+    await importSource(database.sql, openSource(folderOf(files)), () => {}, options)
 
   test('leaves the lines of the person out, counts them, and loads all others, incrementally and as a bulk load', async () => {
     await importLines(database.sql, ...ALL)

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { emptyFolder } from '../support/executable.ts'
-import { zipOf } from '../support/zip.ts'
 
 /** CSV files of all five types, with every column of theirs. */
 export const FILES = {
@@ -22,11 +21,4 @@ export function folderOf(files: Files): string {
   const folder = emptyFolder()
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
   return folder
-}
-
-/** A zip with these files; cleanUp() removes it. */
-export function zipFileOf(files: Files): string {
-  const path = join(emptyFolder(), 'a.zip')
-  writeFileSync(path, zipOf(files))
-  return path
 }
