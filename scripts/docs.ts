@@ -60,15 +60,14 @@ where it comes from; secrets are masked. [database.md](database.md) has the part
 
 - **To check them:** \`axport config\` and \`axport doctor\` fail if a setting is invalid. \`axport serve --check\` also
   connects as \`serve\` does, and serves nothing: run it before a restart.
-- **The settings of a unit** are not those of your shell. \`--env-file\` of \`config\`, \`doctor\` and \`serve --check\`
-  reads the environment of a process, or a file of systemd's \`EnvironmentFile\`, in place of your shell's. The file of a
-  unit alone lacks what its \`Environment\` lines set. So name the running service first, and then the file that you
-  have edited:
+- **The settings of a unit** are not those of your shell. These commands take them from the running service; the second
+  one lets the file that you have edited win:
 
   \`\`\`
-  running=/proc/$(systemctl show --property MainPID --value axport-serve@0)/environ
-  axport doctor --env-file $running
-  axport serve --check --env-file $running --env-file /etc/axport/serve.env
+  pid=$(systemctl show --property MainPID --value axport-serve@0)
+  xargs -0 -a /proc/$pid/environ sh -c 'exec env -i "$@" axport doctor' sh
+  xargs -0 -a /proc/$pid/environ sh -c 'exec env -i "$@" sh -c "set -a
+    . /etc/axport/serve.env; exec axport serve --check"' sh
   \`\`\`
 
 - **\`AXPORT_HOST\`, \`AXPORT_PORT\` and \`AXPORT_DOCS\`** win over \`HOST\`, \`PORT\` and \`DOCS\`, which other programs set,

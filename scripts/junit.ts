@@ -30,7 +30,7 @@ function attribute(attributes: string, name: string): number {
 
 /**
  * The reasons of skipped tests with their counts, the most frequent first. A reason is the text after `skipped:` in the
- * name of a test or of a group around it, such as `needs zsh, Debian package zsh`.
+ * name of a test or of a group around it, such as `needs nginx, Debian package nginx`.
  */
 export function skippedBecause(report: string): Map<string, number> {
   const counts = new Map<string, number>()

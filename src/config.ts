@@ -174,17 +174,6 @@ export function dropForeignSettings(environment: Environment = Bun.env): string[
     .sort()
 }
 
-/** Replaces the settings of the environment by those of another one. */
-export function replaceSettings(given: Environment, environment: Environment = Bun.env): void {
-  const definitions: [string, Setting<unknown>][] = Object.entries(SETTINGS)
-  const names = definitions.flatMap(([name, { preferred }]) => [name, preferred ?? []].flat())
-  const foreign = [given, environment].flatMap(Object.keys).filter(name => name.startsWith('PG'))
-  for (const name of [...names, ...foreign]) {
-    if (given[name] === undefined) delete environment[name]
-    else environment[name] = given[name]
-  }
-}
-
 export type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = (typeof SETTINGS)[Name] extends { read(text: string): infer Value }
   ? Value
@@ -251,11 +240,8 @@ export function urlOf(
 /** One setting as `axport config` shows it. */
 export type DescribedSetting = ReturnType<typeof describeSettings>[number]
 
-/**
- * Every setting with its value. An invalid value is reported, and does not throw.
- * @param origin what the variables of the environment come from, for people
- */
-export function describeSettings(environment: Environment = Bun.env, origin = 'environment') {
+/** Every setting with its value. An invalid value is reported, and does not throw. */
+export function describeSettings(environment: Environment = Bun.env) {
   return (Object.keys(SETTINGS) as SettingName[]).map(name => {
     const { fallback, meaning, mask, read }: Setting<unknown> = SETTINGS[name]
     const { variable, given } = givenFor(name, environment)
@@ -266,7 +252,7 @@ export function describeSettings(environment: Environment = Bun.env, origin = 'e
     } catch (error) {
       problem = (error as Error).message
     }
-    const from = variable === name ? origin : variable
+    const from = variable === name ? 'environment' : variable
     const source = given !== undefined ? from : value !== undefined ? 'default' : 'not set'
     const shown = value === undefined ? null : (mask?.(value) ?? value)
     const shared = { name: name as string, value: shown, source, default: fallback ?? null, meaning }

@@ -24,15 +24,6 @@ declare module '*.css' {
 declare module '*.browser.js' {
   export { default } from '*.sql'
 }
-declare module '*.bash' {
-  export { default } from '*.sql'
-}
-declare module '*.fish' {
-  export { default } from '*.sql'
-}
-declare module '*.zsh' {
-  export { default } from '*.sql'
-}
 
 // Only the part that is used: the types of npm lack `preferred`.
 declare module 'negotiator' {

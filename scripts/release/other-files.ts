@@ -39,12 +39,8 @@ const documents = (): [name: string, path: string][] =>
     .sort()
     .map(path => [path, path])
 
-/** The file name of the completion script by shell. */
-const COMPLETIONS = { bash: 'axport.bash', zsh: '_axport', fish: 'axport.fish' }
-
 /**
- * The tar archive of a release: the systemd unit, configurations of proxies, alerts, the example queries, and the
- * completions.
+ * The tar archive of a release: the systemd units, configurations of proxies, alerts, the example queries, the documents.
  * @param folder the folder in the archive that contains all files
  * @throws Error that names a missing file
  */
@@ -55,19 +51,5 @@ export async function archiveOfFiles(folder: string): Promise<Uint8Array> {
     if (!(await file.exists())) throw new Error(`the file ${path} of a release is missing`)
     contents[`${folder}/${name}`] = await file.text()
   }
-  for (const [shell, name] of Object.entries(COMPLETIONS))
-    contents[`${folder}/completions/${name}`] = await completion(shell)
   return await new Bun.Archive(contents).bytes()
-}
-
-async function completion(shell: string): Promise<string> {
-  const command = [process.execPath, '--no-env-file', join(root, 'src', 'main.ts'), 'completion', shell]
-  const run = Bun.spawn(command, { env: {}, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
-  const [script, words] = await Promise.all([
-    new Response(run.stdout).text(),
-    new Response(run.stderr).text(),
-  ])
-  if ((await run.exited) !== 0)
-    throw new Error(`the completion script for ${shell} cannot be made: ${words.trim()}`)
-  return script
 }

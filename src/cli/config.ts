@@ -2,7 +2,6 @@ import { describeSettings } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { describeDisclosureSetting } from './disclosing.ts'
-import { envFileOption } from './env-file.ts'
 import { printJson, printTable } from './output.ts'
 import { settingProblems } from './setting-problems.ts'
 
@@ -11,16 +10,14 @@ export const configCommand = () =>
   newCommand(
     'config',
     'Print every setting with value, source, default and meaning. Secrets are masked.',
-    `Settings come from the environment, or from the file of --env-file. If DATABASE_URL is set, the last
-line says whether the database records disclosures. Exit code 1 if a setting is invalid.
+    `Settings come from the environment. If DATABASE_URL is set, the last line says whether the database
+records disclosures. Exit code 1 if a setting is invalid.
 
-Example: axport config --env-file /etc/axport/serve.env`,
+Example: LOG_LEVEL=warn axport config`,
   )
-    .addOption(envFileOption())
     .option('--json', 'print a JSON array')
-    .action(async ({ json, envFile }) => {
-      const origin = envFile ? 'file' : 'environment'
-      const settings = [...describeSettings(undefined, origin), ...(await describeDisclosureSetting())]
+    .action(async ({ json }) => {
+      const settings = [...describeSettings(), ...(await describeDisclosureSetting())]
       if (json) await printJson(settings)
       else
         await printTable(

@@ -24,7 +24,6 @@ import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
-import { envFileOption } from './env-file.ts'
 import { counted, printJson, printTable } from './output.ts'
 import { readLimits } from './service.ts'
 import { settingProblems } from './setting-problems.ts'
@@ -37,7 +36,6 @@ export const doctorCommand = () =>
     'Check settings, database, schema, data and integrations. Exit code 1 if a check fails.',
     'Example: axport doctor --full',
   )
-    .addOption(envFileOption())
     .option('--full', 'compare every record with its source, not a sample of 1,000')
     .option('--workers <n>', 'check that Postgres has connections for so many workers', readWorkers, 1)
     .option('--json', 'print a JSON array')

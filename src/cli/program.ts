@@ -1,15 +1,13 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
-import { dropForeignSettings, replaceSettings } from '../config.ts'
+import { dropForeignSettings } from '../config.ts'
 import { IncompleteFailure, Interrupted, UncertainFailure, UsageFailure } from '../errors.ts'
 import { describeError } from '../postgres/describe-error.ts'
 import { newCommand } from './arguments.ts'
 import { backupCommand } from './backup.ts'
-import { completeCommand, completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
 import { disclosuresCommand } from './disclosures.ts'
 import { doctorCommand } from './doctor.ts'
-import { readEnvFile } from './env-file.ts'
 import { eraseCommand } from './erase.ts'
 import { erasuresCommand } from './erasures.ts'
 import { healthCommand } from './health.ts'
@@ -62,21 +60,16 @@ function program(): CommandUnknownOpts {
     .addCommand(doctorCommand())
     .addCommand(healthCommand())
     .addCommand(configCommand())
-    .addCommand(completionCommand())
     .addCommand(versionCommand())
-    .hook('preAction', (_, command) => takeSettings(command))
-  program
-    .addCommand(helpCommand(program), { hidden: true })
-    .addCommand(completeCommand(program), { hidden: true })
+    .hook('preAction', (_, command) => ignoreForeignSettings(command))
+  program.addCommand(helpCommand(program), { hidden: true })
   return configure(program, 'axport')
 }
 
-const WITHOUT_DATABASE = ['demo', 'pull', 'health', 'sample', 'completion', 'version', 'help', '__complete']
+const WITHOUT_DATABASE = ['demo', 'pull', 'health', 'sample', 'version', 'help']
 
-/** Takes the settings of --env-file, and variables that would be settings of another program out of the environment. */
-function takeSettings(command: CommandUnknownOpts): void {
-  const { envFile } = command.opts() as { envFile?: string[] }
-  if (envFile) replaceSettings(Object.assign({}, ...envFile.map(readEnvFile)))
+/** Takes variables that postgres.js would use as settings out of the environment, and says so. */
+function ignoreForeignSettings(command: CommandUnknownOpts): void {
   const ignored = dropForeignSettings()
   if (ignored.length === 0 || WITHOUT_DATABASE.includes(command.name())) return
   const names = `${ignored.join(', ')} ${ignored.length === 1 ? 'is' : 'are'} ignored`

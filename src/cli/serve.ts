@@ -2,7 +2,6 @@ import { Option } from '@commander-js/extra-typings'
 import { databaseUrl } from '../config.ts'
 import { UsageFailure } from '../errors.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
-import { envFileOption } from './env-file.ts'
 import { checkServing } from './serve-check.ts'
 import { ServingProcess } from './serving.ts'
 import { configuredStandbys } from './standbys.ts'
@@ -18,17 +17,14 @@ export const serveCommand = () =>
   )
     .option('--workers <n>', 'processes that share the port; auto: one per CPU core', readWorkers)
     .option('--check', 'read the settings and connect, serve nothing, and say whether serve could start')
-    .addOption(envFileOption())
     .addOption(new Option('--worker <n>', 'the number of a worker').argParser(Number).hideHelp())
-    .action(async ({ workers, check, envFile, worker }) => {
+    .action(async ({ workers, check, worker }) => {
       if (worker !== undefined) return await serveAsWorker(worker)
       configuredStandbys()
       const isEmbedded = databaseUrl().startsWith('embedded:')
       if (isEmbedded && typeof workers === 'number' && workers > 1)
         throw new UsageFailure('the embedded database has one process: leave out --workers, or use Postgres')
       if (check) return await checkServing()
-      if (envFile)
-        throw new UsageFailure('--env-file is for --check: serve takes its settings from its environment')
       await using serving = new ServingProcess()
       if (workers === undefined || isEmbedded)
         return await serving.withDatabase(database => serving.serve(database))

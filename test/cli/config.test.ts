@@ -1,9 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnvFile } from '../../src/cli/env-file.ts'
 import { type DescribedSetting, describeSettings, SETTINGS } from '../../src/config.ts'
-import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
 import { NO_PORT } from '../support/wordings.ts'
 
 afterAll(cleanUp)
@@ -105,53 +103,6 @@ describe('axport config', () => {
     expect(shown.get('DOCS')).toEqual(['on', 'default'])
     const problem = `AXPORT_PORT ${NO_PORT}`
     await config({ ...env, AXPORT_PORT: 'eighty' }, problem)
-  })
-
-  test('shows the settings of --env-file and none of the environment, as doctor does', async () => {
-    const file = join(emptyFolder(), 'axport.env')
-    writeFileSync(file, 'PORT=8080\nLOG_LEVEL=loud\nPGHOST=elsewhere\n')
-    const args = ['--json', '--env-file', file]
-    const { code, stdout, stderr } = await axport(['config', ...args], {
-      env: { HOST: '::1', PGUSER: 'of-the-shell' },
-    })
-    const shown = new Map(
-      (JSON.parse(stdout) as DescribedSetting[]).map(({ name, value, source }) => [name, [value, source]]),
-    )
-    expect([shown.get('PORT'), shown.get('HOST')]).toEqual([
-      ['8080', 'file'],
-      ['127.0.0.1', 'default'],
-    ])
-    const ignored = 'axport: PGHOST is ignored: DATABASE_URL alone names the database'
-    const problem = 'LOG_LEVEL must be one of debug, info, warn, error, silent'
-    expect([code, stderr]).toEqual([1, `${ignored}\naxport: ${problem}\n`])
-    const examined = await axport(['doctor', ...args], { env: { LOG_LEVEL: 'info' } })
-    expect([examined.code, JSON.parse(examined.stdout)]).toEqual([
-      1,
-      [{ check: 'settings', status: 'wrong', detail: problem }],
-    ])
-    const edited = join(emptyFolder(), 'edited.env')
-    writeFileSync(edited, 'LOG_LEVEL=warn\n')
-    const both = await axport(['config', ...args, '--env-file', edited])
-    const now = new Map(
-      (JSON.parse(both.stdout) as DescribedSetting[]).map(({ name, value }) => [name, value]),
-    )
-    expect([both.code, now.get('PORT'), now.get('LOG_LEVEL')]).toEqual([0, '8080', 'warn'])
-    const without = await axport(['config', '--env-file', `${file}s`])
-    expect(errorLine(without, 1)).toBe(`--env-file names ${file}s, which cannot be read (ENOENT)`)
-  })
-
-  // Compared with what systemd 252 reads.
-  test('reads a file of systemd, with its comments, quotes, escapes and continued lines', () => {
-    const text = [
-      '# a comment\n; another\n\nPORT=80  \nA="x y" \nB=\'q"\\n\'\nC=a\\ b\\\ncont',
-      'D="two\nlines \\"q\\" \\x \\$"\nno assignment\n E = spaced # no comment\r\nexport F=1\nG="a"\'b\'c',
-      'K="a" b\nM=a"b"c\nN=it\'s\nH=\nPORT=81',
-    ].join('\n')
-    expect(parseEnvFile(text)).toEqual({
-      ...{ PORT: '81', A: 'x y', B: 'q"\\n', C: 'a bcont', D: 'two\nlines "q" \\x $' },
-      ...{ E: 'spaced # no comment', G: 'abc', K: 'ab', M: 'a"b"c', N: "it's", H: '' },
-    })
-    expect(parseEnvFile('A=1\0B=x=y\nz\0C=\0')).toEqual({ A: '1', B: 'x=y\nz', C: '' })
   })
 })
 

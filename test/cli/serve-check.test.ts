@@ -1,13 +1,11 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DescribedSetting } from '../../src/config.ts'
 import { axport, emptyFolder, errorLine, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
-import { freePort } from '../support/free-port.ts'
 import { succeed } from '../support/operator.ts'
 import { program, requires } from '../support/requires.ts'
 import { useRoles } from '../support/roles.ts'
-import { serveWith, useServedWorld } from '../support/served.ts'
+import { useServedWorld } from '../support/served.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -49,63 +47,6 @@ test('serve --check names what serve would refuse, and makes nothing', async () 
   ]
   for (const [env, message] of cases) expect(errorLine(await check(env), 1)).toMatch(message)
   expect(existsSync(folder)).toBe(false)
-})
-
-test('serve --check reads the settings of --env-file, which serve itself does not take', async () => {
-  const file = join(emptyFolder(), 'serve.env')
-  writeFileSync(file, `DATABASE_URL=${world.env.DATABASE_URL}\nLOG_LEVEL=loud\n`)
-  const args = (...more: string[]) => ['serve', ...more, '--env-file', file]
-  expect(errorLine(await axport(args('--check')), 1)).toMatch(/^LOG_LEVEL must be/)
-  writeFileSync(file, `DATABASE_URL=${world.env.DATABASE_URL}\n`)
-  expect(await axport(args('--check'))).toMatchObject({ code: 0, stderr: '' })
-  expect(errorLine(await axport(args()), 2)).toMatch(/^--env-file is for --check/)
-})
-
-/** What the shipped unit sets for its instance 0, with the variables of systemd that a service gets besides. */
-function environmentOfUnit(credentials: string): Record<string, string> {
-  const unit = join(import.meta.dir, '..', '..', 'docs', 'operate', 'systemd', 'axport-serve@.service')
-  const lines = readFileSync(unit, 'utf8').matchAll(/^Environment=(\w+)=(.*)$/gm)
-  const value = (text: string) => text.replaceAll('%i', '0').replaceAll('%d', credentials)
-  return {
-    ...{ LANG: 'C.UTF-8', CREDENTIALS_DIRECTORY: credentials, INVOCATION_ID: '0'.repeat(32) },
-    ...Object.fromEntries([...lines].map(([, name = '', text = '']) => [name, value(text)])),
-  }
-}
-
-test('config, doctor and serve --check read the settings of the shipped unit from its process and its file', async () => {
-  const folder = emptyFolder()
-  const role = await newRole()
-  await succeed(world.env.DATABASE_URL as string, 'migrate', '--grant', role.name)
-  writeFileSync(join(folder, 'database-url'), `${role.url(world.env.DATABASE_URL as string)}\n`)
-  // Other ports than the unit's: those may be in use here. systemd lets a file win over the lines of the unit.
-  const [port, adminPort] = [await freePort(), await freePort()]
-  const ports = { PORT: String(port), ADMIN_PORT: String(adminPort) }
-  const given = { ...environmentOfUnit(folder), ...ports }
-  expect(Object.keys(given)).toContain('DATABASE_URL_FILE')
-  const running = await serveWith([], given)
-  const edited = join(folder, 'serve.env')
-  writeFileSync(edited, '# edited\nSHUTDOWN_DELAY=9\n')
-  const files = ['--env-file', `/proc/${running.pid}/environ`, '--env-file', edited]
-  // A shell with other settings, as that of an operator.
-  const ask = (...args: string[]) => axport([...args, ...files], { env: { DATABASE_URL: 'x', PORT: 'x' } })
-
-  const config = await ask('config', '--json')
-  expect(config).toMatchObject({ code: 0, stderr: '' })
-  const shown = (JSON.parse(config.stdout) as DescribedSetting[]).filter(({ source }) => source === 'file')
-  expect(Object.fromEntries(shown.map(({ name, value }) => [name, value]))).toEqual({
-    DATABASE_URL_FILE: join(folder, 'database-url'),
-    DATABASE_POOL_SIZE: '5',
-    SHUTDOWN_DELAY: '9',
-    ...ports,
-  })
-  const doctor = await ask('doctor')
-  expect(doctor).toMatchObject({ code: 0, stderr: '' })
-  expect(doctor.stdout).toMatch(/^settings +ok +readable\ndatabase +ok +reached \(postgres\)$/m)
-  expect(await ask('serve', '--check')).toMatchObject({ code: 0, stderr: '' })
-  writeFileSync(edited, 'SHUTDOWN_DELAY=soon\n')
-  for (const command of [['config'], ['doctor', '--json'], ['serve', '--check']])
-    expect([command, await ask(...command)]).toEqual([command, expect.objectContaining({ code: 1 })])
-  await running.end()
 })
 
 const LOW_PORTS = '/proc/sys/net/ipv4/ip_unprivileged_port_start'

@@ -27,8 +27,6 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   ],
   ...['0', '1.5', '1000'].map((n): [string[], RegExp] => [['serve', `--workers=${n}`], /'--workers <n>'/]),
   [['doctor', '--fix'], "unknown option '--fix' (see axport doctor --help)"],
-  [['completion'], /^missing required argument 'shell'/],
-  [['completion', 'powershell'], /bash, zsh, fish/],
   [['migrate', '--time-zone'], /^option '--time-zone <zone>' argument missing/],
   [['migrate', '--grant', ' '], /the name of a role/],
   [['migrate', '--grant-loader', ' '], /the name of a role/],

@@ -42,13 +42,13 @@ describe('skippedBecause()', () => {
   test('reads the reasons from the names of tests and of the groups around them, the most frequent first', () => {
     const xml = [
       '<testcase name="runs" classname="" time="0.1" file="a.test.ts" />',
-      skipped('completes (skipped: needs zsh, Debian package zsh)'),
+      skipped('completes (skipped: needs nginx, Debian package nginx)'),
       skipped('deep', 'inner &gt; in Ruby (skipped: needs Ruby&apos;s oauth2, Debian package ruby-oauth2)'),
       skipped('deeper', 'in Ruby (skipped: needs Ruby&apos;s oauth2, Debian package ruby-oauth2) &gt; outer'),
     ].join('\n')
     expect([...skippedBecause(xml)]).toEqual([
       ["needs Ruby's oauth2, Debian package ruby-oauth2", 2],
-      ['needs zsh, Debian package zsh', 1],
+      ['needs nginx, Debian package nginx', 1],
     ])
   })
 

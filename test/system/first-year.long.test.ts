@@ -77,12 +77,12 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
 
     test('check the settings of the unit before a restart', async () => {
       const [, code = ''] = /```\n([\s\S]*?)```/.exec(pageOf('settings.md')) ?? []
-      expect(code).toContain('axport serve --check --env-file $running')
+      expect(code).toContain('exec axport serve --check')
       await run('echo LOG_LEVEL=warn >/etc/axport/serve.env')
       expect(await run(code)).toMatch(/^settings +ok +readable$[\s\S]*^serve can start: /m)
-      const config = await run(`${code.split('\n')[0]}; axport config --env-file $running`)
-      expect(config).toMatch(/^PORT +3000 +file /m)
-      expect(config).toMatch(/^DATABASE_URL_FILE +\/run\/credentials\/\S+ +file /m)
+      const config = await run(code.replace('axport doctor', 'axport config'))
+      expect(config).toMatch(/^PORT +3000 +environment /m)
+      expect(config).toMatch(/^DATABASE_URL_FILE +\/run\/credentials\/\S+ +environment /m)
       await run('rm /etc/axport/serve.env')
     })
 

@@ -76,7 +76,7 @@ test('the bill of materials follows the schema of CycloneDX, and names the packa
   expect(text).not.toContain(root)
 })
 
-test('the archive has the documents, the systemd units, the configurations, the example queries and the completions', async () => {
+test('the archive has the documents, the systemd units, the configurations and the example queries', async () => {
   const packed = await Bun.file(join(out, `${release}.tar.zst`)).bytes()
   const folder = emptyFolder()
   await Bun.write(join(folder, 'archive.tar'), await Bun.zstdDecompress(packed))
@@ -87,11 +87,8 @@ test('the archive has the documents, the systemd units, the configurations, the 
     'alerts.yml',
     'nginx.conf',
     'platform-example/queries/assessment_parts.sql',
-    'completions/_axport',
   ])
     expect([name, existsSync(join(folder, release, name))]).toEqual([name, true])
-  const script = join(folder, release, 'completions', 'axport.bash')
-  expect(await run(['bash', '-n', script])).toMatchObject({ code: 0, stderr: '' })
 })
 
 test('a release for an unknown target fails and changes no file', async () => {
