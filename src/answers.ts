@@ -35,8 +35,6 @@ export interface LogFields {
   refused?: string[]
   /** Why disclosures could not be recorded, and the answer was not sent. */
   withheld?: string
-  /** Parameters of the API that resemble unknown parameters of the request. */
-  resembled?: string[]
 }
 
 /** The header of an answer that may be compressed, depending on the Accept-Encoding of the request. */

@@ -9,9 +9,6 @@ export const MAX_FILTER_VALUES = 1000
 export const MAX_PAGE = 100
 export const DEFAULT_PAGE = 50
 
-/** The header of a list whose request has unknown parameters: those of ours that these resemble, at most ten. */
-export const DID_YOU_MEAN = 'axport-did-you-mean'
-
 /** The sort keys; the first is the default. */
 export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
 export type Sort = (typeof SORTS)[number]

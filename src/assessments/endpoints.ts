@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
-import { canonicalNumber, DID_YOU_MEAN, isBigint, type ListQuery } from '../contract.ts'
+import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
 import { type Leases, type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
@@ -11,7 +11,6 @@ import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { type Pair, pairsIn } from './query-string.ts'
-import { resembled } from './resemblance.ts'
 
 /** GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
@@ -31,13 +30,12 @@ export async function listAssessments(
   }
   const { access, count, documents, size, position, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
-  const meant = resembled(pairs)
   return {
     status: 200,
-    headers: { ...COMPRESSIBLE, ...nextLink(pairs, query, count), ...didYouMean(meant) },
+    headers: { ...COMPRESSIBLE, ...nextLink(pairs, query, count) },
     // Joined, the documents would be copied into new memory: a tenth of the time of a page.
     body: ['{"data":[', documents, `],"meta":${meta}}`],
-    logFields: { clientId: access.clientId, records: size, resembled: meant },
+    logFields: { clientId: access.clientId, records: size },
     position,
     ...disclosureOf(access.clientId, shown, query.filter),
   }
@@ -99,9 +97,6 @@ async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Pr
   const { clientId } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId })
 }
-
-/** The header that says which parameters were probably meant by others, which had no effect. */
-const didYouMean = (names: string[]) => (names.length > 0 ? { [DID_YOU_MEAN]: names.join(', ') } : {})
 
 /** One text for an id outside the scope, the id of a part, and no id at all. */
 export function assessmentNotFound(): HttpError {

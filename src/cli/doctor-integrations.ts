@@ -9,7 +9,6 @@ const REPORT_TABLES = [
   'export_records',
   'integrations',
   'integration_secrets',
-  'integration_refusals',
   'access_tokens',
 ]
 

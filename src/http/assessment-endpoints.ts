@@ -10,7 +10,7 @@ import type { Runner } from '../postgres/statement.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
 import { refuseOverload, slowAnswerOf } from './errors.ts'
-import { LastUse } from './notes.ts'
+import { LastUse } from './last-use.ts'
 import { type Read, Reading } from './reading.ts'
 import { requesterOf } from './requester.ts'
 

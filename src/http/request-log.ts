@@ -4,7 +4,6 @@ import type { Logger } from 'pino'
 import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
 import { familyOf } from '../networks.ts'
-import type { RefusalNotes } from './notes.ts'
 import type { Overload } from './overload.ts'
 
 /** What the service writes its log with. */
@@ -71,7 +70,7 @@ export function noteAnswer(request: Request, answer: Answer, bytes: number): Rec
 }
 
 /** One line a request, after its answer; without query string, path and headers, which contain names, seids and secrets. */
-export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
+export function requestLog(monitor: Monitor) {
   return new Elysia({ name: 'request-log' })
     .onRequest(({ request, server }) => {
       const id = requestId(request.headers.get('x-request-id'))
@@ -82,27 +81,21 @@ export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
     })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)
-      if (!exchange?.answer) return
-      report(request.method, route || undefined, exchange, exchange.answer)
-      const { clientId, refused = [], resembled = [] } = exchange.answer.logFields ?? {}
-      const texts = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
-      // An answer names a client only if the request proved that it is that client, or was when its token lived.
-      if (clientId && texts.length > 0) refusals.note(clientId, texts)
+      if (exchange?.answer) report(request.method, route || undefined, exchange, exchange.answer)
     })
 }
 
 function report(method: string, route: string | undefined, exchange: Exchange, answer: Answer): void {
   const { monitor, started, id: request_id, address } = exchange
   const { status, logFields = {} } = answer
-  const { clientId: client_id, refused, withheld, resembled = [] } = logFields
+  const { clientId: client_id, refused, withheld } = logFields
   const ms = Math.round((performance.now() - started) * 10) / 10
   const records = method === 'HEAD' ? undefined : logFields.records
   const bytes = method === 'HEAD' ? 0 : exchange.bytes
   monitor.onAnswered({ route, status, ms, records, bytes })
   const about = { request_id, address, client_id, method, route, status, ms, records, bytes }
-  const why = { refused, withheld, resembled: resembled.length > 0 ? resembled : undefined }
   const slow = ms - exchange.heldMs >= monitor.slowMs || undefined
-  monitor.log[slow ? 'warn' : 'info']({ ...about, ...why, slow }, 'request')
+  monitor.log[slow ? 'warn' : 'info']({ ...about, refused, withheld, slow }, 'request')
 }
 
 /** Letters, digits and what is common in trace ids: nothing that could break a log, a header or a page. */

@@ -10,7 +10,6 @@ import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
 import { type Limits, mount } from './endpoint.ts'
 import { slowAnswerOf } from './errors.ts'
-import { RefusalNotes } from './notes.ts'
 import { PlatformTimeZone } from './openapi/time-zone.ts'
 import { Overload } from './overload.ts'
 import { type Log, type Monitor, requestLog } from './request-log.ts'
@@ -119,7 +118,7 @@ export function startServer(
 function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standbys?: Standbys) {
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
-  app.use(requestLog(monitor, new RefusalNotes(db)))
+  app.use(requestLog(monitor))
   app.onError(async ({ error, code, request }) => {
     const known = code === 'NOT_FOUND' ? apiError(404, 'Not found') : error
     return respond(request, await slowAnswerOf(request, known, apiError))

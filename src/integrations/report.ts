@@ -24,8 +24,6 @@ export interface IntegrationReport extends Summary<ScopeMember[]> {
   come_since: Record<'organizations' | 'products', ScopeMember[]>
   secrets: { created_at: string; ends_at: string | null; last_used_at: string | null; live_tokens: number }[]
   assessments_in_scope: number
-  /** Why requests were refused in the last week, the latest reason first. */
-  refusals: { what: string; count: number; first_at: string; last_at: string }[]
   /** Why requests get 400, 401 or nothing, and the remedy; empty if they succeed. */
   obstacles: string[]
 }
@@ -71,12 +69,6 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
       'assessments_in_scope', (
         select count(*) from export_records r
         where r.organization_id = any (i.organization_ids) and r.product_id = any (i.product_ids)
-      ),
-      'refusals', (
-        select coalesce(json_agg(json_build_object(
-          'what', r.what, 'count', r.count, 'first_at', ${iso(db, db`r.first_at`)}, 'last_at', ${iso(db, db`r.last_at`)}
-        ) order by r.last_at desc, r.what), '[]')
-        from integration_refusals r where r.integration_id = i.id and r.last_at > now() - interval '7 days'
       )
     )::text as report
     from integrations i where i.client_id = ${clientId}`

@@ -1,4 +1,3 @@
-import { DID_YOU_MEAN, LIST_PARAMETERS } from '../contract.ts'
 import { Failure, TransientFailure } from '../errors.ts'
 import { type Answer, bodyOf, explain, readJson, routeTo, Unanswered } from './failures.ts'
 import { type HttpProxy, isLoopback } from './proxy.ts'
@@ -40,7 +39,6 @@ const MAX_BYTES = 64 * 1024 * 1024
 export class Client {
   private token: { text: string; until: number } | undefined
   private hasAnswered = false
-  private hasWarned = false
 
   constructor(
     private readonly service: Service,
@@ -57,7 +55,6 @@ export class Client {
       try {
         const headers = { ...encoding, authorization: `Bearer ${await this.currentToken()}` }
         const answer = await this.send(`${url}?${queryString}`, { headers })
-        this.warnOfIgnored(answer.headers.get(DID_YOU_MEAN))
         if (answer.status !== 401) return bodyOf(answer, url, this.service.proxy)
         this.token = undefined
         if (++refusals > MAX_NEW_TOKENS)
@@ -69,18 +66,6 @@ export class Client {
         await this.pause(error, attempts, performance.now() - start)
       }
     }
-  }
-
-  /** Warns once. @param header the names that were probably meant by parameters that the service does not know */
-  private warnOfIgnored(header: string | null): void {
-    if (header === null || this.hasWarned) return
-    this.hasWarned = true
-    // Other text of the service is not shown.
-    const meant = header.split(/[\s,"]+/).filter(name => name in LIST_PARAMETERS)
-    const suggestion = meant.length > 0 ? `: it knows ${meant.join(', ')}` : ''
-    this.observer.onWarning(
-      `the service ignores a parameter of this pull, and may send more than was asked for${suggestion}`,
-    )
   }
 
   /** Pauses double; jitter keeps clients from returning at once. Throws TransientFailure past retryForMs. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { LIST_PARAMETERS } from '../../src/contract.ts'
 import { INHERITED, words } from '../support/bad-values.ts'
 import { assessment, educator, organization, proctor, product, world } from '../support/fixtures.ts'
-import { contract, expectUnreadable, LIST } from './support/contract.ts'
+import { contract, expectUnreadable } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
 const setup = {
@@ -221,29 +220,6 @@ contract('The query string', setup, api => {
         const { status, text } = await api.tryList(query)
         expect([query, status, text]).toEqual([query, 200, bare])
       }
-    })
-
-    test('with Axport-Did-You-Mean in the answer if unknown parameters resemble known ones, by the known names alone', async () => {
-      const meant = async (query: string) => (await api.tryList(query)).headers.get('axport-did-you-mean')
-      expect(await meant('filter[user_id]=1')).toBe('filter[user_ids][]')
-      expect(await meant('start_date=2026-01-01&page=2&filters[seids][]=A&starts_date=x')).toBe(
-        'filter[start_date], filter[seids][]',
-      )
-      // Typing errors with what a name may hold, and more of them than there are parameters.
-      const secrets = 'filter[seidz%22%0D%0AX-A:b]=1&filter[user_idsAna]=1&filter[s%C3%ABids]=A&pagé=1'
-      const many = Array.from({ length: 50 }, (_, at) => `filter[seids${at}]x=1&filters[user_ids]${at}=1`)
-      for (const query of [secrets, many.join('&')]) {
-        const names = (await meant(query))?.split(', ') ?? []
-        expect(names.length).toBeWithin(1, 11)
-        for (const name of names) expect(Object.keys(LIST_PARAMETERS)).toContain(name)
-      }
-      for (const query of ['', 'limit=1', 'filter[user_ids][0]=1&page=2', 'filter%5Bseids%5D=A', 'page=abc'])
-        expect([query, await meant(query)]).toEqual([query, null])
-      const { headers } = await api.request(`${LIST}?filter[user_id]=1`, {
-        method: 'HEAD',
-        headers: api.bearer(),
-      })
-      expect(headers.get('axport-did-you-mean')).toBe('filter[user_ids][]')
     })
 
     describe('with unbalanced or repeated brackets as follows:', () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
 import { Counters } from '../../src/counters.ts'
-import type { RefusalNotes } from '../../src/http/notes.ts'
 import type { Overload } from '../../src/http/overload.ts'
 import { requestLog } from '../../src/http/request-log.ts'
 import { requesterOf } from '../../src/http/requester.ts'
@@ -16,7 +15,7 @@ test('the deadline of a request counts from its arrival, whenever it is asked fo
     ...{ overload: {} as Overload, isDraining: () => false, onAnswered: () => {} },
   }
   const deadlines: number[] = []
-  const app = new Elysia().use(requestLog(monitor, {} as RefusalNotes)).get('/', async ({ request }) => {
+  const app = new Elysia().use(requestLog(monitor)).get('/', async ({ request }) => {
     deadlines.push(requesterOf(request, BOUNDS).deadline)
     const now = performance.now()
     await until('time has passed', () => performance.now() > now + 1)

@@ -91,7 +91,6 @@ describe.each(backendsOf(import.meta.path))('integrations on %s:', backend => {
         { created_at: expect.stringMatching(INSTANT), ends_at: null, last_used_at: null, live_tokens: 0 },
       ],
       assessments_in_scope: 3,
-      refusals: [],
       obstacles: [],
     } satisfies IntegrationReport)
   })

@@ -29,7 +29,6 @@ const ALLOWED = [
   'execute search_folded(text)',
   'execute search_text_of(text)',
   'insert access_tokens',
-  'insert integration_refusals',
   'select access_tokens',
   'select disclosure_state',
   'select export_changes',
@@ -39,14 +38,12 @@ const ALLOWED = [
   'select export_records',
   'select export_state',
   'select feed_states',
-  'select integration_refusals',
   'select integration_secrets',
   'select integrations',
   'select jobs',
   'select live_secrets',
   'select live_tokens',
   'select schema_migrations',
-  'update integration_refusals',
   'update integration_secrets.last_used_at',
 ]
 
@@ -109,8 +106,6 @@ describe('a role with the grants for serve', () => {
     }
     await until('the use is noted', used)
     await postToken(service.url, { ...credentials, clientSecret: 'wrong' })
-    const noted = () => sql`select from integration_refusals where what = 'invalid_client'`
-    await until('the refusal is noted', async () => (await noted()).length === 1)
     service.signal('SIGTERM')
     expect(await service.finished).toMatchObject({ code: 0, stderr: '' })
     expect(service.stdout()).not.toMatch(/"level":(40|50|60)/)

@@ -11,7 +11,6 @@ import {
   json,
   outputIn,
   type PullOptions,
-  pageOf,
   pullFrom,
   record,
   startServer,
@@ -174,22 +173,6 @@ test('a network that wants a login first is named', async () => {
 })
 
 const REFUSED = 'the service refuses the client id or its secret: check both, or ask its operator'
-
-test('a service that ignores a parameter is warned of once, with the names of the contract that it suggests', async () => {
-  const records = Array.from({ length: 250 }, (_, index) => record(index))
-  const stub = startStub(records)
-  servers.push(stub)
-  stub.hook = (_, { url }) => {
-    const offset = Number(new URL(url).searchParams.get('offset'))
-    const answer = json(pageOf(records.slice(offset, offset + 100), 250, offset))
-    answer.headers.set('axport-did-you-mean', 'filter[user_ids][], "filter[seids][]", filter[password]')
-    return answer
-  }
-  const { warnings } = await pullFrom(stub.baseUrl, ANY_CREDENTIALS, out)
-  expect(warnings).toEqual([
-    'the service ignores a parameter of this pull, and may send more than was asked for: it knows filter[user_ids][], filter[seids][]',
-  ])
-})
 
 describe('a service that refuses', () => {
   test.each([

@@ -15,7 +15,7 @@ interface Documented {
 }
 
 /** An answer has one of these headers if and only if the document describes it. Those of SOMETIMES may be missing. */
-const SOMETIMES = ['link', 'axport-did-you-mean']
+const SOMETIMES = ['link']
 const MEANINGFUL = [...SOMETIMES, 'allow', 'retry-after', 'vary', 'www-authenticate', 'x-request-id']
 
 const document = closed(openApiDocument(readLimits({}).http)) as unknown as Document

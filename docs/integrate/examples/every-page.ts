@@ -91,11 +91,8 @@ export class Service {
     for (let isRenewed = false; ; isRenewed = true) {
       this.token ??= await this.newToken()
       try {
-        const { body, headers } = await this.answer(path, {
-          headers: { authorization: `Bearer ${this.token}` },
-        })
-        const meant = headers.get('axport-did-you-mean')
-        if (meant) throw new Failure(`an unknown parameter: did you mean ${meant}?`)
+        const headers = { authorization: `Bearer ${this.token}` }
+        const body = await this.answer(path, { headers })
         return body as { data: Assessment[]; meta: { count: number } }
       } catch (error) {
         if (!(error instanceof Unauthorized) || isRenewed) throw error
@@ -107,11 +104,11 @@ export class Service {
   private async newToken(): Promise<string> {
     const { clientId: client_id, clientSecret: client_secret } = this.settings
     const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })
-    const { body } = await this.answer('/oauth/token', { method: 'POST', body: form })
+    const body = await this.answer('/oauth/token', { method: 'POST', body: form })
     return (body as { access_token: string }).access_token
   }
 
-  /** Body and headers of the answer with status 200. Repeats the request after temporary failures. */
+  /** The JSON of the answer with status 200. Repeats the request after temporary failures. */
   private async answer(path: string, init: RequestInit) {
     const giveUp = Date.now() + this.settings.retryForSeconds * 1000
     const url = new URL(this.settings.base + path)
@@ -140,7 +137,7 @@ export class Service {
       // A redirect would take the secret or the token to another host.
       answer = await fetch(url, { ...init, signal, redirect: 'manual' })
       const text = await answer.text()
-      if (answer.status === 200) return { body: JSON.parse(text) as unknown, headers: answer.headers }
+      if (answer.status === 200) return JSON.parse(text) as unknown
       message = `${what}: ${answer.status} ${text.slice(0, 500).trim()}`
     } catch (error) {
       // No connection, one that was reset, an answer that broke off or took too long, and text that is not JSON.

@@ -122,13 +122,10 @@ func (s *Service) page(filters url.Values, offset int) ([]Record, int, error) {
 				return nil, 0, err
 			}
 		}
-		headers, err := s.answer("GET", "/api/v1/ax/assessments?"+query.Encode(), nil, &page)
+		err := s.answer("GET", "/api/v1/ax/assessments?"+query.Encode(), nil, &page)
 		if errors.Is(err, ErrUnauthorized) && !isRenewed {
 			s.token = ""
 			continue
-		}
-		if meant := headers.Get("Axport-Did-You-Mean"); err == nil && meant != "" {
-			err = fmt.Errorf("an unknown parameter: did you mean %s?", meant)
 		}
 		return page.Data, page.Meta.Count, err
 	}
@@ -141,20 +138,20 @@ func (s *Service) newToken() error {
 	var body struct {
 		Token string `json:"access_token"`
 	}
-	_, err := s.answer("POST", "/oauth/token", form, &body)
+	err := s.answer("POST", "/oauth/token", form, &body)
 	s.token = body.Token
 	return err
 }
 
 // answer reads the JSON of the answer with status 200. It repeats the request after temporary failures.
-func (s *Service) answer(method, path string, form url.Values, into any) (http.Header, error) {
+func (s *Service) answer(method, path string, form url.Values, into any) error {
 	giveUp := time.Now().Add(s.RetryFor)
 	growing := time.Second / 2
 	for {
-		headers, err := s.send(method, path, form, into)
+		err := s.send(method, path, form, into)
 		var failure temporaryFailure
 		if !errors.As(err, &failure) {
-			return headers, err
+			return err
 		}
 		// Longer each time, not the same for all clients, and at least as long as the service said.
 		pause := time.Duration(float64(growing) * (0.5 + rand.Float64()/2))
@@ -162,7 +159,7 @@ func (s *Service) answer(method, path string, form url.Values, into any) (http.H
 			pause = failure.after
 		}
 		if time.Now().Add(pause).After(giveUp) {
-			return nil, fmt.Errorf("%s; given up", failure.message)
+			return fmt.Errorf("%s; given up", failure.message)
 		}
 		log.Printf("%s; again in %.1f s", failure.message, pause.Seconds())
 		time.Sleep(pause)
@@ -172,10 +169,10 @@ func (s *Service) answer(method, path string, form url.Values, into any) (http.H
 	}
 }
 
-func (s *Service) send(method, path string, form url.Values, into any) (http.Header, error) {
+func (s *Service) send(method, path string, form url.Values, into any) error {
 	request, err := http.NewRequest(method, s.Base+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if form != nil {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -185,7 +182,7 @@ func (s *Service) send(method, path string, form url.Values, into any) (http.Hea
 	what := fmt.Sprintf("%s %s%s", method, s.Base, request.URL.Path)
 	answer, err := s.HTTP.Do(request)
 	if err != nil {
-		return nil, temporaryFailure{message: fmt.Sprintf("%s: %v", what, errors.Unwrap(err))}
+		return temporaryFailure{message: fmt.Sprintf("%s: %v", what, errors.Unwrap(err))}
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
@@ -193,7 +190,7 @@ func (s *Service) send(method, path string, form url.Values, into any) (http.Hea
 		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		return nil, temporaryFailure{message: fmt.Sprintf("%s: %v", what, err)}
+		return temporaryFailure{message: fmt.Sprintf("%s: %v", what, err)}
 	}
 	if len(text) > 500 {
 		text = text[:500]
@@ -201,13 +198,13 @@ func (s *Service) send(method, path string, form url.Values, into any) (http.Hea
 	message := fmt.Sprintf("%s: %d %s", what, answer.StatusCode, strings.TrimSpace(string(text)))
 	switch answer.StatusCode {
 	case 200:
-		return answer.Header, nil
+		return nil
 	case 401:
-		return nil, fmt.Errorf("%w: %s", ErrUnauthorized, message)
+		return fmt.Errorf("%w: %s", ErrUnauthorized, message)
 	case 408, 429, 502, 503, 504:
-		return nil, temporaryFailure{message, until(answer.Header.Get("Retry-After"))}
+		return temporaryFailure{message, until(answer.Header.Get("Retry-After"))}
 	default:
-		return nil, errors.New(message)
+		return errors.New(message)
 	}
 }
 

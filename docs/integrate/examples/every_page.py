@@ -75,20 +75,18 @@ class Service:
         for is_renewed in (False, True):
             if self.token is None:
                 form = urlencode({"grant_type": "client_credentials", **self.credentials}).encode()
-                self.token = self.answer("/oauth/token", form)[0]["access_token"]
+                self.token = self.answer("/oauth/token", form)["access_token"]
             try:
-                body, headers = self.answer(f"/api/v1/ax/assessments?{query}")
+                body = self.answer(f"/api/v1/ax/assessments?{query}")
                 break
             except Unauthorized:
                 self.token = None
                 if is_renewed:
                     raise
-        if headers["Axport-Did-You-Mean"]:
-            raise Failure(f"an unknown parameter: did you mean {headers['Axport-Did-You-Mean']}?")
         return body["data"], body["meta"]["count"]
 
     def answer(self, path, form=None):
-        """Body and headers of the answer with status 200. Repeats the request after temporary failures."""
+        """The JSON of the answer with status 200. Repeats the request after temporary failures."""
         give_up, attempt = time.monotonic() + self.retry_for, 0
         request = Request(self.base + path, form, {"Authorization": f"Bearer {self.token}"} if self.token else {})
         while True:
@@ -109,7 +107,7 @@ class Service:
             with self.opener.open(request, timeout=self.timeout) as answer:
                 status, headers, body = answer.status, answer.headers, answer.read()
             if status == 200:
-                return json.loads(body), headers
+                return json.loads(body)
         # No connection, one that was reset, an answer that broke off, and text that is not JSON.
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TemporaryFailure(f"{what}: {error or type(error).__name__}") from error

@@ -60,7 +60,6 @@ function fieldsOf(report: IntegrationReport): [label: string, texts: string | st
     ['products', orNone(products.map(describeMember))],
     ['meant as all', describeNew(report)],
     ['assessments', `${report.assessments_in_scope} in scope`],
-    ['refusals', report.refusals.map(describeRefusal)],
     ['requests get', obstacles.length > 0 ? obstacles : '200'],
   ]
 }
@@ -77,9 +76,6 @@ function describeNew({ client_id, meant_as_all, come_since }: IntegrationReport)
     return [`${set}: ${members.length === 0 ? 'none loaded since' : advice}`, ...members.map(describeMember)]
   })
 }
-
-const describeRefusal = ({ what, count, first_at, last_at }: IntegrationReport['refusals'][number]) =>
-  `${count} since ${first_at}, the last ${last_at}: ${what}`
 
 function describeSecret(secret: IntegrationReport['secrets'][number]): string {
   const until = secret.ends_at ? `, ends ${secret.ends_at}` : ''

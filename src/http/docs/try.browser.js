@@ -78,14 +78,7 @@ async function show(url) {
   $('result-status').textContent = `${answer.status} ${answer.statusText}, ${time} ms`
   $('result-request').textContent =
     `curl -sg -H "Authorization: Bearer $TOKEN" \\\n'${url.href.replaceAll("'", '%27')}'`
-  const names = [
-    'axport-did-you-mean',
-    'link',
-    'retry-after',
-    'www-authenticate',
-    'content-type',
-    'x-request-id',
-  ]
+  const names = ['link', 'retry-after', 'www-authenticate', 'content-type', 'x-request-id']
   $('result-headers').textContent = names
     .flatMap(name => (answer.headers.has(name) ? [`${name}: ${answer.headers.get(name)}`] : []))
     .join('\n')

@@ -23,8 +23,8 @@ const RENDERED = READ_MODEL.map(({ table }) => table)
 const LOADED = [...SOURCE_TABLES, ...RENDERED].join(', ')
 
 /**
- * The role that answers requests. It reads the read model and the scopes; it writes tokens, when they were last used, and
- * refusals. It cannot read the source tables or the disclosures. The functions run with the rights of their owner.
+ * The role that answers requests. It reads the read model and the scopes; it writes tokens, and when they were last used.
+ * It cannot read the source tables or the disclosures. The functions run with the rights of their owner.
  */
 export const SERVE: Purpose = {
   command: 'serve',
@@ -36,7 +36,6 @@ export const SERVE: Purpose = {
     'select on feed_states, jobs',
     'select on disclosure_state, integrations, integration_secrets, live_secrets, live_tokens',
     'update (last_used_at) on integration_secrets',
-    'select, insert, update on integration_refusals',
     'select, insert, delete on access_tokens',
   ],
   functions: [
@@ -76,7 +75,7 @@ export const BACK_UP: Purpose = {
   privileges: [
     `select on ${SOURCE_TABLES.join(', ')}, erasures`,
     'select on schema_migrations, export_state, disclosure_state, disclosures',
-    'select on integrations, integration_secrets, integration_refusals, integration_history',
+    'select on integrations, integration_secrets, integration_history',
   ],
   functions: ['note_job(text, timestamp with time zone)'],
 }
