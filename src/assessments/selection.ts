@@ -8,7 +8,7 @@ import type { Spread } from './spread.ts'
 const DISTANCE = 50
 /** Past it, every other cursor goes, and the distance between two of them is twice as long. */
 const MAX_CURSORS = 20_000
-/** Positions that the log of changes keeps (db/migrations/0003). */
+/** Positions that the log of changes keeps (db/migrations/0004). */
 const LOG_LENGTH = 10_000
 /** Estimates: objects, arrays, map entries. */
 const CURSOR_BYTES = 140

@@ -60,8 +60,6 @@ export async function switchDisclosing(
 ) {
   const wanted = given({ isOn: on && on === 'on', kept: keep === 'forever' ? null : keep })
   const { changed, ...state } = await setDisclosing(sql, wanted)
-  if (changed && state.isOn)
-    process.stderr.write('services of older executables that are running do not record: stop them\n')
   const words = describeDisclosing(state)
   await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
   return { on: state.isOn, kept: state.kept, changed }

@@ -29,8 +29,6 @@ export const migrateCommand = () =>
     'Create or upgrade the tables. Safe to repeat, and to run twice at once.',
     `Dates in the API are days in the platform's time zone. The time zone is stored in the database; to
 change it renders every record again. Repeat the three --grant options after an upgrade.
-While disclosures are recorded, older executables refuse to start, because they would not record.
-Those that are running do not notice: stop them before you set --disclosures on.
 
 Example: axport migrate --time-zone America/New_York`,
   )

@@ -31,7 +31,7 @@ export async function compareBehindWriters<Result>(
 /** Rolls the comparison back. */
 const OVERTAKEN = new Error('another transaction has written meanwhile')
 
-/** The transaction that last wrote: lock_export() updates the row (db/migrations/0002). Locked, it is the last for now. */
+/** The transaction that last wrote: lock_export() updates the row (db/migrations/0003). Locked, it is the last for now. */
 async function lastWriter(sql: TransactionSql, isLocked = false): Promise<string> {
   const lock = isLocked ? sql`for update` : sql``
   return onlyRow(await sql<{ id: string }[]>`select xmin::text as id from export_state ${lock}`).id

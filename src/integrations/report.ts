@@ -120,7 +120,7 @@ function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
   return all.filter(obstacle => typeof obstacle === 'string')
 }
 
-/** An event of the history (migration 0007): name and purpose as they were then, for a deletion before it. */
+/** An event of the history (migration 0008): name and purpose as they were then, for a deletion before it. */
 interface HistoryEvent {
   at: string
   client_id: string

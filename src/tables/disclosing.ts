@@ -3,7 +3,6 @@ import type { Sql, TransactionSql } from 'postgres'
 import { disclosureState as state } from '../../db/schema.ts'
 import { Failure } from '../errors.ts'
 import { LOCKS } from '../postgres/schema/locks.ts'
-import { compatibleWith, MIGRATIONS, schemaNumber } from '../postgres/schema/migrations.ts'
 import { iso, onlyRow, type Runner, statement } from '../postgres/statement.ts'
 import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 
@@ -31,8 +30,7 @@ export function describeDisclosing({ isOn, kept }: Disclosing): string {
 }
 
 /**
- * Switches the recording of disclosures, and sets how long they are kept; what `wanted` leaves out stays. While it is on,
- * older executables that cannot record refuse to start.
+ * Switches the recording of disclosures, and sets how long they are kept; what `wanted` leaves out stays.
  * @param wanted `kept` as an interval that Postgres can read
  * @returns the new state, and whether it differs from the old one
  * @throws Failure if the row was deleted
@@ -58,8 +56,6 @@ export async function writeDisclosing(
     update disclosure_state set is_on = ${after.isOn}, kept = ${after.kept}::text::interval
     returning is_on as "isOn", kept::text`
   if (!row) throw new Error('disclosure_state has lost its row')
-  await sql`
-    update schema_migrations set compatible_with = ${row.isOn ? RECORDING : SERVING} where name = ${NAME}`
   return { ...row, changed: before.isOn !== row.isOn || before.kept !== row.kept }
 }
 
@@ -79,12 +75,6 @@ export async function forgotten(sql: Sql, kept: string): Promise<{ now: number; 
       where (select kept is null or kept > ${kept}::text::interval from disclosure_state)`,
   )
 }
-
-/** The migration of disclosures, and the oldest schemas whose executables can record them, or can serve at all. */
-const NAME = '0008_disclosures'
-const migration = MIGRATIONS.filter(({ name }) => name === NAME)
-const RECORDING = schemaNumber(migration)
-const SERVING = Math.max(...migration.map(compatibleWith))
 
 /** Deletes at most 1,000 expired disclosures; none while another process does. @returns how many */
 export async function purgeDisclosures(db: Runner): Promise<number> {

@@ -66,7 +66,7 @@ export async function compareRows(
 
 /**
  * Compares the stored counts, each of one organization and product, with the records in one snapshot: 0.3 s for 1,000,000
- * records. They differ only after writes without triggers (db/migrations/0010).
+ * records. They differ only after writes without triggers (db/migrations/0005).
  * @param organizations those whose counts are compared; undefined for all
  * @returns also the organizations whose counts differ, ascending
  */

@@ -14,7 +14,7 @@ afterAll(cleanUp)
 
 const HEADER: Header = {
   axport_backup: 1,
-  schema: '0001_source_tables',
+  schema: '0001_source_data',
   version: '7.8.9',
   made_at: '2026-11-20T13:00:00Z',
   time_zone: 'America/Chicago',

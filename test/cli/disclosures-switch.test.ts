@@ -1,7 +1,4 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
-import { compareSchema } from '../../src/postgres/schema/schema-record.ts'
 import { detailOf } from '../support/doctor.ts'
 import { axport, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { succeed } from '../support/operator.ts'
@@ -12,15 +9,8 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld()
 
-/** The migrations that a program older than the recording of disclosures knows. */
-const OLDER = MIGRATIONS.filter(({ name }) => name < '0008')
-
 const url = () => world.env.DATABASE_URL as string
 const migrate = (...args: string[]) => succeed(url(), 'migrate', ...args)
-const older = async () => {
-  const { sql, close } = await openDatabase(url(), 1)
-  return await compareSchema(sql, OLDER).finally(close)
-}
 
 test('migrate switches recording on and off, and config, doctor and the first log line of serve show its state', async () => {
   const starts = async () => {
@@ -52,14 +42,6 @@ test('migrate switches recording on and off, and config, doctor and the first lo
     granted: [],
   })
   expect(await detailOf(url(), 'disclosures')).toBe('off, kept for ever')
-})
-
-test('a program that cannot record disclosures refuses the database while recording is on, and serves it otherwise', async () => {
-  expect((await older()).ahead).toContain('0008_disclosures')
-  await migrate('--disclosures', 'on')
-  await expect(older()).rejects.toThrow('0008_disclosures, unknown to this axport: run a newer axport')
-  await migrate('--disclosures', 'off')
-  expect((await older()).missing).toEqual([])
 })
 
 test('a shorter time asks with the number of disclosures that it deletes, and needs --yes without a terminal', async () => {

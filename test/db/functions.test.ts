@@ -33,14 +33,13 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('fifteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('fourteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'complete_token',
     'end_tokens',
     'export_records_changed',
     'export_records_counted',
-    'forget_export_facts',
     'leave_receipt',
     'log_any_change',
     'note_integration',
@@ -118,9 +117,8 @@ test('a statement that changes 1,000 records logs one row per organization, and 
   ])
 })
 
-test('log_any_change(), also by its former name, and a truncate of the read model log the row that stands for any change', async () => {
+test('log_any_change() and a truncate of the read model log the row that stands for any change', async () => {
   expect(await logged('select log_any_change()')).toEqual([[null, null, 1]])
-  expect(await logged('select forget_export_facts()')).toEqual([[null, null, 1]])
   expect(await logged('truncate export_records')).toEqual([[null, null, 1]])
 })
 
@@ -180,8 +178,7 @@ test('a secret and a token are valid until they expire, and an ended secret is p
     await sql`insert into access_tokens (digest, secret_id, expires_at) select sha256('token'), id, now() + interval '1 microsecond' from integration_secrets`
     const look = async () => {
       const [row] = await sql`
-        select (select count(*) from live_secrets)::int as secrets, (select count(*) from live_tokens)::int as tokens,
-          (select count(*) from live_token(sha256('token')))::int as called`
+        select (select count(*) from live_secrets)::int as secrets, (select count(*) from live_tokens)::int as tokens`
       return Object.values(row ?? {})
     }
     const before = await look()
@@ -195,5 +192,5 @@ test('a secret and a token are valid until they expire, and an ended secret is p
     const [{ kept } = { kept: undefined }] = await sql`select count(*)::int as kept from integration_secrets`
     return { before, withoutToken, withoutSecret, kept }
   })
-  expect(left).toEqual({ before: [1, 1, 1], withoutToken: [1, 0, 0], withoutSecret: [0, 0, 0], kept: 0 })
+  expect(left).toEqual({ before: [1, 1], withoutToken: [1, 0], withoutSecret: [0, 0], kept: 0 })
 })

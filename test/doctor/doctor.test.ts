@@ -300,9 +300,9 @@ describe('axport doctor reports', () => {
     await sql`insert into schema_migrations (name, sha256) values ('9999_of_the_future', '')`
     expect(await badFindings(url)).toEqual([expect.stringMatching(/^schema: wrong, .*9999_of_the_future/)])
     await sql`delete from schema_migrations where name = '9999_of_the_future'`
-    await sql`update schema_migrations set sha256 = 'edited' where name = '0002_read_model'`
+    await sql`update schema_migrations set sha256 = 'edited' where name = '0003_export'`
     expect(await badFindings(url)).toEqual([
-      expect.stringMatching(/^schema: wrong, .*0002_read_model was edited/),
+      expect.stringMatching(/^schema: wrong, .*0003_export was edited/),
     ])
   })
 

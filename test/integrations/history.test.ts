@@ -5,10 +5,7 @@ import { createIntegration, rotateSecret } from '../../src/integrations/credenti
 import { deleteIntegration, describeIntegration, setDisabled } from '../../src/integrations/lifecycle.ts'
 import { readHistory } from '../../src/integrations/report.ts'
 import { changeScope } from '../../src/integrations/scope.ts'
-import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
-import { emptyDatabase } from '../support/cluster.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
 import { cleanUp } from '../support/executable.ts'
 import { use } from '../support/hooks.ts'
 import { openWorld, provision } from '../support/operator.ts'
@@ -208,22 +205,4 @@ test('the history has the name of the machine if the server sees no address', as
   const events = await readHistory(database.sql, clientId)
   expect(events.map(({ host }) => host)).toEqual([hostname(), hostname(), null])
   await database.close()
-})
-
-test('the migration adds an event for each existing integration, without a secret', async () => {
-  const { url, drop } = await emptyDatabase()
-  const database: Database = await openDatabase(url, 3)
-  const { sql } = database
-  await migrate(sql, MIGRATIONS.slice(0, 6))
-  await sql`insert into integrations (client_id, name, organization_ids) values ('Old', 'Of long ago', '{2,1}')`
-  await sql`insert into integration_secrets (integration_id, digest) select id, sha256('old') from integrations`
-  await migrate(sql)
-  expect(await eventsOf(sql, 'Old')).toEqual([
-    ['found', { name: [null, 'Of long ago'], organizations: { added: [1, 2] }, secrets: { added: [1] } }],
-  ])
-  const [row] = await sql<{ text: string }[]>`select h::text as text from integration_history h`
-  const digest = new Bun.CryptoHasher('sha256').update('old').digest()
-  for (const form of ['hex', 'base64'] as const) expect(row?.text).not.toContain(digest.toString(form))
-  await database.close()
-  await drop()
 })

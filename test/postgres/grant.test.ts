@@ -21,7 +21,6 @@ import { withConnection } from '../support/with-connection.ts'
 const ALLOWED = [
   'delete access_tokens',
   'execute erased_person(bigint)',
-  'execute live_token(bytea)',
   'execute purge_disclosures()',
   'execute purge_ended_secrets()',
   'execute record_disclosure(uuid, text, inet, text, bigint[], bigint[], text[])',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../../package.json'
+import { MIGRATIONS, schemaNumber } from '../../src/postgres/schema/migrations.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { pageOf } from '../support/document.ts'
 import { cleanUp } from '../support/executable.ts'
@@ -25,7 +26,7 @@ const RELEASE = `/root/${version}/axport-${version}`
 /** An expanding migration, as a later version may have. */
 const ADDED = {
   name: '9000_added',
-  sql: '-- compatible-with: 16\ncreate table added (id bigint primary key);\n',
+  sql: `-- compatible-with: ${schemaNumber(MIGRATIONS)}\ncreate table added (id bigint primary key);\n`,
 }
 
 // Each command is that of a page. What a page leaves open is filled in here: the name of a certificate, a password.

@@ -3,7 +3,7 @@ import type { TransactionSql } from 'postgres'
 import { LINES, placeOf, type SourceRecord, type Type } from '../record.ts'
 import { readCells } from '../rows.ts'
 
-/** Rows of a feed that were left out and wait (db/migrations/0011). Their places follow those of 2^39 fresh rows. */
+/** Rows of a feed that were left out and wait (db/migrations/0010). Their places follow those of 2^39 fresh rows. */
 const WAITING = 2 ** 39
 
 /** Whether rows of a feed wait. */

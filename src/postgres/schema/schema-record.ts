@@ -4,13 +4,21 @@ import { Failure } from '../../errors.ts'
 import type { Runner } from '../statement.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
 
+/** The first migration of axport 0.1, which had another list of migrations. */
+const FIRST_OF_0_1 = '0001_source_tables'
+
 /**
  * Compares the schema of a database with that of this program.
  * @returns the names of migrations that the database lacks, and of those that the program does not know
- * @throws Failure for an edited migration, and for an unknown one that this program is not compatible with
+ * @throws Failure for a database of axport 0.1, for an edited migration, and for an unknown one that this program is not
+ * compatible with
  */
 export async function compareSchema(db: Runner, migrations: Migration[] = MIGRATIONS) {
   const record = await readRecord(db)
+  if (record.some(({ name }) => name === FIRST_OF_0_1))
+    throw new Failure(
+      'the database was made by axport 0.1 and cannot be upgraded: create an empty database, run axport migrate, load the data, and create the integrations there',
+    )
   const hashes = new Map(migrations.map(migration => [migration.name, hash(migration)]))
   const edited = record.find(({ name, sha256 }) => hashes.has(name) && hashes.get(name) !== sha256)
   if (edited) {
@@ -32,8 +40,7 @@ async function readRecord(db: Runner) {
   const table = await read(`select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`)
   if (table.length === 0) return []
   return await read(
-    `select name, sha256, (to_jsonb(m) ->> 'compatible_with')::integer as "compatibleWith"
-     from schema_migrations m order by name`,
+    `select name, sha256, compatible_with as "compatibleWith" from schema_migrations order by name`,
   )
 }
 
@@ -71,11 +78,8 @@ export async function createRecord(sql: TransactionSql): Promise<void> {
     )`
 }
 
-/** Records that a migration was applied. A table of older programs gets the column that it lacks. */
+/** Records that a migration was applied. */
 export async function addToRecord(sql: TransactionSql, migration: Migration): Promise<void> {
-  const [column] = await sql`
-    select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'compatible_with'`
-  if (!column) await sql`alter table schema_migrations add column compatible_with integer`
   await sql`
     insert into schema_migrations (name, sha256, compatible_with)
     values (${migration.name}, ${hash(migration)}, ${compatibleWith(migration)})`

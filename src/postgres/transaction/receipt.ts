@@ -7,7 +7,7 @@ export interface Receipt {
   isThere(db: Runner): Promise<boolean>
 }
 
-/** A row of commit_receipts (db/migrations/0018). */
+/** A row of commit_receipts (db/migrations/0012). */
 export function newReceipt(): Receipt {
   const receipt = crypto.randomUUID()
   return {

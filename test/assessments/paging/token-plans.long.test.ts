@@ -27,7 +27,6 @@ beforeAll(async () => {
     analyze integrations, integration_secrets, access_tokens`)
   // Each connection plans the look-ups first, and the planner reads indexes as well.
   for (let time = 0; time < 10; time++) {
-    await many.explainer.scansOf(sql => sql`select from live_token('')`)
     await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)).catch(() => {}))
     await many.explainer.scansOf(sql =>
       retrieveAssessment(sql, new PageMemory(), Buffer.alloc(32), '1').catch(() => {}),

@@ -1,14 +1,17 @@
--- Erasures: people who were removed, and are not to come back with the next load.
--- Only loads, axport erase and the triggers of writers look here. Services of older schemas can serve and provision.
--- compatible-with: 5
+-- Erasures: people who were erased, and must not come back with the next load.
+--
+-- A bare id is all that is left of a person, and all that is needed to recognize the person. Loads leave such rows out.
+-- Other SQL gets an error from the triggers below. What is written past the triggers (by logical replication, or with
+-- session_replication_role = replica) stays in the source tables and is not exported: the views of 0003 leave it out.
+-- Triggers that always fire would have to fail there, which stops a subscription, or to drop rows, after which the copy is
+-- incomplete.
 
--- The functions keep this path; see 0002.
+-- The functions of this file search this schema only; see 0003.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- The tombstones. A bare id is all that is left of a person, and all that it takes to know the person again. The row does
--- not refer to users: in most cases there is no such row any more.
---   assessment_ids  of whose assessments the person was the educator, as far as anybody has seen them. A line of a load may
---                   name an assessment and not its educator, as a row in a file of parts does: these ids say whose it is.
+-- The row does not refer to users: usually there is no such row any more.
+--   assessment_ids  the assessments of which the person was the educator, as far as they are known. A line of a load may
+--                   name an assessment and not its educator, as in a file of parts: these ids say whose it is.
 create table erasures (
   user_id bigint primary key,
   erased_at timestamptz not null default clock_timestamp(),
@@ -16,16 +19,14 @@ create table erasures (
   assessment_ids bigint[] not null default '{}'
 );
 
--- Who proctored assessments of others stays in them, because they refer to somebody. This is what is said of the person
--- then: by axport erase, by a load, and by the triggers below.
+-- A person who proctored assessments of others stays in them under this name, because their parts refer to somebody.
 create function erased_person(id bigint) returns users
 language sql immutable parallel safe
 return row($1, 'Erased person', '', '', '', null, 'active')::users;
 
--- Takes people who have tombstones out of the source tables: for axport erase, and for a restore that has loaded what an
--- older backup has of them. Parts go before their assessments, so that a record is rendered once. Rows that say already
--- that somebody was erased stay as they are.
---   people_found  how many of them had anything to remove.
+-- Takes people who have tombstones out of the source tables. Parts go before their assessments, so that each record is
+-- rendered once. Rows that already say that somebody was erased stay as they are.
+--   people_found  how many of them had anything to remove
 create function remove_people(
   people bigint[],
   out people_found bigint,
@@ -75,10 +76,9 @@ begin
 end
 $$;
 
--- Whatever writes the source tables, an erased person does not come back: neither with a name nor with assessments.
--- Imports and restores leave such rows out themselves. The operator's own SQL gets an error: rows that vanished in silence
--- would be missed by the next statement, as the assessment of a part. Without tombstones it costs a statement one look
--- into an empty table. Read with the rights of its owner: a writer needs none on the tombstones.
+-- Refuses SQL that would bring back an erased person, with a name or with assessments. It is an error, because the next
+-- statement would miss rows that vanished in silence, as the assessment of a part. Without tombstones it costs a statement
+-- one look into an empty table. It has the rights of its owner: a writer needs none on the tombstones.
 create function refuse_erased() returns trigger
 language plpgsql security definer set search_path from current as $$
 declare

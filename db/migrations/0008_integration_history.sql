@@ -1,30 +1,18 @@
--- Why an integration may read what it reads: its purpose, and the history of all that operators did with it.
--- Older programs provision without a purpose, and what they do is in the history, too.
--- compatible-with: 5
+-- The history of integrations: all that operators have done with them, also after an integration was deleted. Triggers
+-- write it, so that it has the operator's SQL as well as the commands.
 
--- The functions keep this path; see 0002.
+-- The functions of this file search this schema only; see 0003.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- What it is for, and whom to ask about it: a person or an office, as operators wrote it.
-alter table integrations
-  add column purpose text
-    constraint integrations_purpose_not_blank check (btrim(purpose, E' \t\r\n') <> '')
-    constraint integrations_purpose_length check (char_length(purpose) <= 500),
-  add column contact text
-    constraint integrations_contact_not_blank check (btrim(contact, E' \t\r\n') <> '')
-    constraint integrations_contact_length check (char_length(contact) <= 500);
-
--- A row for each event. Triggers write it, so that SQL of an operator is in it as well as our commands, and with the
--- rights of the owner, so that nobody needs any on it. It has no reference to integrations, which it survives.
---   name, purpose  as they were after the event; before it where it deleted the integration. Whoever has to keep both as
---                  they were at some moment (the record of what was disclosed) keeps the id of a row: 8 bytes.
---   event          created; found: was there before there was a history; described: another name, purpose, contact or
---                  client id; scope; rotated: got a secret; secret: one of its secrets ended, or ends at another time;
---                  disabled; enabled; deleted. A secret whose time is over and that is purged is no event.
---   changes        exactly that: [before, after], and for sets what was added and removed. A secret is named by its id,
---                  never by its digest.
---   role           who logged in, whatever role it took on afterwards.
---   host           where from: the address, or, where the server sees none (a unix socket), the name that our commands give.
+-- A row for each event. Whoever has to keep the name and purpose of some moment (a disclosure) keeps the id of a row.
+--   name, purpose  as they were after the event; before it if it deleted the integration
+--   event          created; found: was there before it had a history; described: another name, purpose, contact or client
+--                  id; scope; rotated: got a secret; secret: one of its secrets ended, or ends at another time; disabled;
+--                  enabled; deleted. Purging a secret whose time is over is no event.
+--   changes        [before, after], and for sets what was added and removed. A secret is named by its id, never by its
+--                  digest.
+--   role           who logged in, whatever role it took on afterwards
+--   host           where from: the address or, if the server sees none (a unix socket), the name that the command gives
 create table integration_history (
   id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
@@ -40,7 +28,7 @@ create table integration_history (
 );
 create index integration_history_client_id on integration_history (client_id, id);
 
--- Nobody amends it, the owner included, who can only turn this trigger off, and axport doctor tells of that.
+-- Nobody amends it. The owner can turn this trigger off, and axport doctor reports that.
 create function refuse_to_amend() returns trigger
 language plpgsql set search_path from current as $$
 begin
@@ -50,13 +38,13 @@ $$;
 create trigger integration_history_append_only before update or delete or truncate on integration_history
   for each statement execute function refuse_to_amend();
 
--- [before, after]; null where they are the same.
+-- [before, after], or null if they are the same.
 create function changed_value(before jsonb, after jsonb) returns jsonb
 language sql immutable parallel safe
 return case when before is distinct from after then jsonb_build_array(before, after) end;
 revoke execute on function changed_value from public;
 
--- What came to a set and what went; null where it is the same.
+-- What was added to a set and removed from it, or null if it is the same.
 create function changed_ids(before bigint[], after bigint[]) returns jsonb
 language sql immutable parallel safe
 return nullif(
@@ -68,8 +56,8 @@ return nullif(
 );
 revoke execute on function changed_ids from public;
 
--- All that differs between two rows of an integration, one of which is null where it was created or deleted. A new one
--- may have its first secret already: our command writes both in one statement.
+-- All that differs between two rows of an integration; one is null if it was created or deleted. A new integration may
+-- already have its first secret, because axport integration create writes both in one statement.
 create function integration_changes(before integrations, after integrations) returns jsonb
 language sql stable
 return jsonb_strip_nulls(jsonb_build_object(
@@ -122,7 +110,7 @@ begin
     );
     return null;
   end if;
-  -- An event for each kind of change; under both client ids, should it have got another one.
+  -- An event for each kind of change, under both client ids if that has changed.
   insert into integration_history (client_id, name, purpose, event, changes)
   select known.client_id, after.name, after.purpose, kind.event, jsonb_object_agg(change.key, change.value)
   from jsonb_each(integration_changes(before, after)) as change
@@ -146,7 +134,7 @@ create trigger integrations_history after insert or update or delete on integrat
 create trigger integrations_history_truncated before truncate on integrations
   for each statement execute function note_integration();
 
--- Where the integration itself was deleted, its secrets go with it, and no integration is found here.
+-- If the integration itself was deleted, its secrets go with it, and this finds no integration.
 create function note_secret() returns trigger
 language plpgsql security definer set search_path from current set timezone = 'UTC' as $$
 begin
@@ -174,7 +162,7 @@ begin
     where i.id = old.integration_id and (old.expires_at is null or old.expires_at > now());
   end if;
   if tg_op <> 'DELETE' then
-    -- The secret with which it was created is in the row that says so.
+    -- The event `created` already has the first secret.
     insert into integration_history (client_id, name, purpose, event, changes)
     select i.client_id, i.name, i.purpose, 'rotated',
       jsonb_build_object('secrets', changed_ids('{}', array[new.id]))
@@ -197,7 +185,7 @@ create trigger integration_secrets_history
 create trigger integration_secrets_history_truncated before truncate on integration_secrets
   for each statement execute function note_secret();
 
--- The first row of each integration that has none: of a database, or of a backup, that had no history.
+-- The first row of each integration that has none, because it was written past the triggers.
 create function note_found_integrations() returns void
 language sql set search_path from current set timezone = 'UTC' as $$
   insert into integration_history (client_id, name, purpose, event, changes)
@@ -207,5 +195,3 @@ language sql set search_path from current set timezone = 'UTC' as $$
   order by i.id
 $$;
 revoke execute on function note_found_integrations from public;
-
-select note_found_integrations();

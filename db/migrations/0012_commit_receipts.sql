@@ -1,8 +1,6 @@
 -- Receipts: by which a command finds out whether its transaction was committed, when the answer to COMMIT was lost.
--- Only commands that write look here. Services of older schemas can serve and provision.
--- compatible-with: 5
 
--- The functions keep this path; see 0002.
+-- The functions of this file search this schema only; see 0003.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- The last thing that the transaction of a command writes: the row is there if and only if the transaction was committed.

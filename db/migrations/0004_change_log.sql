@@ -1,17 +1,17 @@
--- The log of changes of the read model. A server that remembers how many records of a scope matched, or where a page
--- ended, reads what has changed since and corrects it, instead of counting and skipping anew.
+-- The log of changes of the export. A server that remembers how many records of a scope matched, or where a page ended,
+-- reads what has changed since and corrects that, instead of counting and skipping again.
 
--- The functions keep this path; see 0002.
+-- The functions of this file search this schema only; see 0003.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- A row is a record that came (+1) or went (-1), by value: all that filters and sorts look at, as it was then. A record
--- that changed went and came. Columns have the names of export_records, so that the same conditions hold for both.
--- A row without a delta stands for more than that: any number of changes in its organization, or in all where
--- that is null. A row with a delta of 0 stands for other documents: nobody remembers these, but every write to the
--- read model has a position.
---   position  ascends in the order in which writers commit, because they queue (export_state).
---   tag       is random. A fact is of a position and its tag, and holds only where the log has both: in a
---             database that was set back, the same position comes again, with another tag.
+-- A row is a record that was added (+1) or removed (-1), by value: all that filters and sorts look at, as it was then. A
+-- record that changed was removed and added. The columns have the names of export_records, so that the same conditions
+-- hold for both.
+-- A row without a delta stands for any number of changes in its organization, or in all if that is null. A row with a
+-- delta of 0 stands for other documents: nobody remembers these, but every write to the export has a position.
+--   position  ascends in the order in which writers commit, because they queue. The newest one is the version of the data.
+--   tag       random. What a server remembers belongs to a position and its tag: in a database that was set back, the same
+--             position comes again with another tag.
 create table export_changes (
   position bigint generated always as identity primary key,
   tag uuid not null default gen_random_uuid(),
@@ -31,10 +31,10 @@ create table export_changes (
   search_text text collate "C"
 );
 
--- A newest row from the beginning: what is remembered is of its position, and of none while the log is empty.
+-- There is a newest row from the beginning: what is remembered belongs to its position.
 insert into export_changes default values;
 
--- What search looks at of a record: its names, search_folded(), a line each.
+-- What search looks at of a record: its names, a line each.
 create function search_text_of(document text) returns text
 language sql immutable strict parallel safe
 return (
@@ -43,11 +43,11 @@ return (
     with ordinality as names (name, n)
 );
 
--- Whatever writes the read model logs it, once a statement and in its own transaction; behind the queue, so that writers
--- commit in the order of positions. A record that is the same on both sides in all that is logged has not changed. A
--- statement of 1,000 changes and more leaves a row for each organization: what others remember lives on, and a
--- load costs nothing. The log is kept at 10,000 rows: reading them all takes 2 ms, and they are minutes of a busy
--- platform. Written and pruned with the rights of its owner: a writer needs none on the log.
+-- Logs each statement that writes the export, in the writer's transaction and behind the queue, so that writers commit
+-- in the order of positions. A record that is the same before and after in all that is logged has not changed.
+-- A statement of 1,000 or more changes leaves a row for each organization: what is remembered of other organizations stays
+-- valid, and a load costs nothing here. The log keeps 10,000 rows, which take 2 ms to read and are minutes of a busy
+-- platform. It is written and pruned with the rights of the owner: a writer needs none on the log.
 create function export_records_changed() returns trigger
 language plpgsql security definer set search_path from current as $$
 declare
@@ -100,14 +100,16 @@ create trigger export_records_deleted after delete on export_records
 create trigger export_records_truncated after truncate on export_records
   for each statement execute function export_records_changed();
 
--- For whoever brings the read model up to date after somebody wrote past the triggers (axport refresh). A count that was
--- found while records and the names that search looks at did not belong together is corrected by no row by value:
--- this one stands for any change, and every server counts anew. Only for roles that load: it slows down all servers.
-create function forget_export_facts() returns void
+-- Says that anything may have changed; for a role that loads (axport refresh), because every server then counts again.
+-- The earlier rows go. Nobody needs them, and they have names, maybe one of an erased person.
+create function log_any_change() returns void
 language plpgsql security definer set search_path from current as $$
+declare
+  newest bigint;
 begin
   perform lock_export();
-  insert into export_changes default values;
+  insert into export_changes default values returning position into newest;
+  delete from export_changes where position < newest;
 end
 $$;
-revoke execute on function forget_export_facts() from public;
+revoke execute on function log_any_change() from public;

@@ -1,13 +1,13 @@
--- Writers of the source tables: they queue, and what they change is rendered, by statement-level triggers and in
--- their own transaction. So a reader never sees source and read model differ, and no writer can forget.
+-- Writers of the source tables queue, and what they change is rendered in their own transaction, by triggers of whole
+-- statements. So a reader never sees source and export differ, and no writer can forget to render.
 
--- The functions keep this path; see 0002.
+-- The functions of this file search this schema only; see 0003.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- Writers queue before they touch a row. One that held a user and waited for the queue, and one that stood at its
--- head and wanted that user, would be a deadlock. That includes writers whose rows are in no record yet, as a new
--- user: another one may be adding the same id. It costs a transaction about 20 µs. What can still deadlock is what
--- locks before any trigger runs: explicit locks (select … for update, lock table), and TRUNCATE.
+-- Writers queue before they touch a row. Otherwise one that holds a user and waits for the queue, and one that is at its
+-- head and wants that user, would deadlock. That includes writers whose rows are in no record yet, as a new user: another
+-- writer may add the same id. It costs a transaction about 20 µs. Statements that lock before a trigger fires can still
+-- deadlock: select … for update, lock table, truncate.
 create function queue_for_export() returns trigger
 language plpgsql set search_path from current as $$
 begin
@@ -17,8 +17,10 @@ end
 $$;
 
 -- Brings the records of these assessments up to date. Rows that would not change are not written.
--- Custom plans, because a generic one takes "= any(ids)" for ten rows, whatever the length of ids. No JIT,
--- because compiling costs half a second a call wherever the estimates are high, and saves nothing here.
+-- * Custom plans, because a generic one takes "= any (ids)" for ten rows, whatever the number of ids.
+-- * No JIT, because compiling costs half a second where the estimates are high, and saves nothing here.
+-- * An educator who is missing in the view of people was erased. Asking the view of records would double the cost of a
+--   single-row update.
 create function refresh_export_records(ids bigint[]) returns void
 language plpgsql set search_path from current set plan_cache_mode = force_custom_plan set jit = off as $$
 begin
@@ -30,7 +32,9 @@ begin
   delete from export_records r
   where r.id = any (ids)
     and not exists (
-      select from assessments a join assessment_parts p on p.assessment_id = a.id where a.id = r.id
+      select from assessments a join assessment_parts p on p.assessment_id = a.id
+      where a.id = r.id
+        and (select v.user_id from export_people_rendered v where v.user_id = a.user_id) is not null
     );
 
   insert into export_records as r
@@ -45,12 +49,13 @@ begin
 end
 $$;
 
--- The same for what search looks at; whoever calls these is behind the queue.
+-- The same for the names that search looks at. The callers of these two hold the lock already.
 create function refresh_export_people(ids bigint[]) returns void
 language plpgsql set search_path from current set plan_cache_mode = force_custom_plan set jit = off as $$
 begin
   delete from export_people p
-  where p.user_id = any (ids) and not exists (select from users u where u.id = p.user_id);
+  where p.user_id = any (ids)
+    and not exists (select from export_people_rendered v where v.user_id = p.user_id);
   insert into export_people as p
   select v.* from export_people_rendered v where v.user_id = any (ids)
   on conflict (user_id) do update set names_key = excluded.names_key where p.names_key <> excluded.names_key;
@@ -68,8 +73,8 @@ begin
 end
 $$;
 
--- A part's id is never the id of another assessment: the retrieve endpoint takes the one and must answer
--- 404 to the other (spec 4.3). Called behind the queue, so that two writers cannot make one each.
+-- A part never has the id of another assessment: the retrieve request answers with the assessment, and must answer 404 to
+-- the id of a part (spec 4.3). Called behind the queue, so that two writers cannot each write one of the two.
 create function refuse_shared_ids(ids bigint[]) returns void
 language plpgsql set search_path from current set plan_cache_mode = force_custom_plan set jit = off as $$
 declare
@@ -87,10 +92,9 @@ begin
 end
 $$;
 
--- What a statement changed in users, organizations, products or assessments reaches every record that shows it.
--- A new row of the first three is in no record yet. Nor is a deleted one, or a reference would refuse it; but
--- references are checked at the end of a statement, and one statement can delete a row and put another one under
--- its id. Without assessments there is nothing to export.
+-- What a statement changed in users, organizations, products or assessments reaches every record that shows it. A new row
+-- of the first three is in no record yet. Nor is a deleted one, as the references see to; but they are checked at the end
+-- of a statement, and one statement can delete a row and insert another one under its id.
 create function source_changed() returns trigger
 language plpgsql set search_path from current set plan_cache_mode = force_custom_plan set jit = off as $$
 declare
@@ -136,7 +140,7 @@ begin
 end
 $$;
 
--- The same of assessment_parts, which may have gone over from one assessment to another.
+-- The same for assessment_parts, which may have moved from one assessment to another.
 create function parts_changed() returns trigger
 language plpgsql set search_path from current as $$
 declare
@@ -170,9 +174,9 @@ begin
 end
 $$;
 
--- The same triggers for each source table. They have transition tables: one call a statement, not one a row. Postgres
--- allows such a trigger one event only, hence one for each of insert, update and delete; inside the functions only
--- the tables of the event at hand exist.
+-- The same triggers for each source table. They have transition tables, so they are called once for a statement and not for
+-- each row. Postgres allows one event for such a trigger, hence one each for insert, update and delete; a function sees
+-- only the tables of its event.
 do $$
 declare
   source record;
@@ -200,8 +204,3 @@ $$;
 
 create trigger export_state_time_zone_changed after update of time_zone on export_state
   for each row when (old.time_zone is distinct from new.time_zone) execute function time_zone_changed();
-
--- What was there before the triggers, for a database that had data when it came here.
-select lock_export(), refuse_shared_ids(array(select id from assessment_parts));
-select refresh_export_people(array(select id from users)), refresh_export_products(array(select id from products)),
-  refresh_export_records(array(select id from assessments));

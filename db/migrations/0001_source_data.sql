@@ -1,12 +1,11 @@
--- Source tables: the platform's data, normalized, as `axport import` or an operator's own SQL writes it.
+-- The source tables: the platform's data, normalized. `axport import` writes them, or SQL of the operator.
 --
--- Ids are the platform's own, so nothing here generates them. They are bigint because a platform that
--- outgrows integer should not have to migrate an export service.
+-- The ids are the platform's own, so nothing here generates any. They are bigint, so that a platform that outgrows
+-- integer does not have to migrate its export service.
 --
--- Lengths are capped at 500 characters because every name ends up in a B-tree sort key of the read model
--- and a B-tree entry may not exceed about 2,700 bytes: without the cap one absurd name would fail deep
--- inside an index, with it the reason is a named constraint. Blank is spelled out, because what a regular
--- expression takes for white space differs from server to server.
+-- A name has at most 500 characters, because it becomes a sort key of the export, and an entry of a B-tree holds about
+-- 2,700 bytes. Without the limit a long name fails inside an index; with it the error names a constraint. The characters
+-- that count as blank are written out, because what a regular expression takes for white space differs between servers.
 
 create table organizations (
   id bigint primary key,
@@ -22,9 +21,9 @@ create table products (
     constraint products_name_length check (char_length(name) <= 500)
 );
 
--- Educators and proctors are both people of the platform and share one id space (spec 2.2: proctor_id is
--- a "platform user ID"). A proctor needs no more than a name, so the finer fields may be empty; they are
--- never null, because the spec types them as strings. Only seid may be null: "never recorded" (spec 2.1).
+-- Educators and proctors are both people of the platform and share one id space (spec 2.2: proctor_id is a "platform
+-- user ID"). A proctor needs only a name, so the other texts may be empty. They are never null, because the spec types
+-- them as strings. Only seid may be null: "never recorded" (spec 2.1).
 create table users (
   id bigint primary key,
   name text not null
@@ -43,9 +42,8 @@ create table users (
     constraint users_record_status_known check (record_status in ('active', 'archived'))
 );
 
--- certified_at is an instant; which calendar day it is depends on the platform's time zone and is decided
--- by the read model. The bounds let in every day of the years 1 to 9999, in whatever zone, and keep out 'infinity';
--- the read model sees to it that each prints as YYYY-MM-DD (spec 2.1).
+-- certified_at is an instant. On which day it falls depends on the platform's time zone (0003). The bounds allow every
+-- day of the years 1 to 9999 in every zone, and exclude 'infinity'.
 create table assessments (
   id bigint primary key,
   user_id bigint not null references users,
@@ -57,18 +55,17 @@ create table assessments (
   legacy_record boolean not null default false
 );
 
--- The foreign keys' own look-ups (deleting a user must not read every assessment), and the way from a
--- renamed user, organization or product to the records that show the name.
+-- For the foreign keys (deleting a user must not read every assessment), and to find the records that show a name that
+-- has changed.
 create index assessments_user_id on assessments (user_id);
 create index assessments_organization_id on assessments (organization_id);
 create index assessments_product_id on assessments (product_id);
 
--- An assessment is exported when it has a part. One without separate parts has exactly one, with the
--- assessment's own id: it describes the assessment itself (spec 2.2), so its name and date are the
--- assessment's and are not written down a second time. A separate part has an id, name and date of its own.
--- The reference to the assessment is deferrable for the sake of loading: parts that arrive before their
--- assessments are rendered once, with them, and not twice.
--- That a part's id is never the id of another assessment is enforced in 0004, where all writers queue.
+-- An assessment is exported when it has a part. One without separate parts has exactly one part, with the assessment's own
+-- id: it describes the assessment itself (spec 2.2), so its name and date are those of the assessment and are not stored
+-- twice. A separate part has an id, a name and a date of its own.
+-- The reference to the assessment is deferrable, so that a load can write parts before their assessments and each record
+-- is rendered once. That a part never has the id of another assessment is enforced in 0006, behind the queue of writers.
 create table assessment_parts (
   id bigint primary key,
   assessment_id bigint not null
@@ -85,7 +82,7 @@ create table assessment_parts (
   constraint assessment_parts_describe_themselves_or_their_assessment
     check (case when id = assessment_id then name is null and certified_at is null
                 else name is not null and certified_at is not null end),
-  -- Deferrable, so that one statement may exchange two positions.
+  -- Deferrable, so that one statement can exchange two positions.
   constraint assessment_parts_order unique (assessment_id, position) deferrable initially immediate
 );
 

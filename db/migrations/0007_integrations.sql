@@ -1,0 +1,170 @@
+-- Integrations: who may read what, their secrets, and the tokens with which they read.
+--
+-- Each request reads two rows by key: its token, and the integration with the scope and disabled_at. So a change of an
+-- integration applies to the next request. What its secret contributes to a token, the integration and the latest end, is
+-- written into the token when the secret changes.
+
+-- The functions of this file search this schema only; see 0003.
+select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
+-- Names a scope: the same for equal sets in the same order, and for no others. What a server remembers belongs to a digest,
+-- and the statement of a page compares that with the token's. Comparing two sets of hundreds of ids would take longer
+-- than the page. It is declared immutable, as the text of a bigint is; Postgres calls that of an array stable.
+create function scope_digest(organization_ids bigint[], product_ids bigint[]) returns text
+language sql immutable strict parallel safe
+return encode(sha256(convert_to(organization_ids::text || product_ids::text, 'UTF8')), 'hex');
+
+-- The scope (spec 1: a set of organizations and a set of assessments, here called products) is two arrays and not two join
+-- tables, because each request reads it whole and provisioning replaces it whole. It has no references: an organization
+-- that leaves the platform's data and comes back must not have left a scope silently. Provisioning checks the ids.
+-- "All" is stored as the ids of that moment, and no request gets more (spec 1: fixed when provisioned). all_organizations
+-- and all_products keep that it was meant as all, so that operators can be told what has come since.
+-- purpose and contact say what the integration is for, and whom to ask about it.
+create table integrations (
+  id bigint generated always as identity primary key,
+  client_id text not null unique
+    constraint integrations_client_id_alphanumeric check (client_id ~ '^[A-Za-z0-9]+$'),
+  name text not null
+    constraint integrations_name_not_blank check (btrim(name, E' \t\r\n') <> '')
+    constraint integrations_name_length check (char_length(name) <= 500),
+  purpose text
+    constraint integrations_purpose_not_blank check (btrim(purpose, E' \t\r\n') <> '')
+    constraint integrations_purpose_length check (char_length(purpose) <= 500),
+  contact text
+    constraint integrations_contact_not_blank check (btrim(contact, E' \t\r\n') <> '')
+    constraint integrations_contact_length check (char_length(contact) <= 500),
+  organization_ids bigint[] not null default '{}',
+  product_ids bigint[] not null default '{}',
+  all_organizations boolean not null default false,
+  all_products boolean not null default false,
+  created_at timestamptz not null default now(),
+  disabled_at timestamptz,
+  scope_digest text not null generated always as (scope_digest(organization_ids, product_ids)) stored
+);
+
+-- Postgres compresses the values of a row of more than 2 KB, here scopes of more than some 200 ids. Each request would have
+-- to decompress them: 4 of the 16 µs that finding a record by its id takes. A row that fits into a block, with up to some
+-- 900 ids, stays as it is.
+alter table integrations set (toast_tuple_target = 8160);
+
+-- Each set is kept ascending and without duplicates, whoever writes it: the statement of a page asks of hundreds of records
+-- whether they are in the scope, and finds out by a binary search (width_bucket).
+create function order_scope() returns trigger
+language plpgsql set search_path from current as $$
+begin
+  new.organization_ids := array(select distinct id from unnest(new.organization_ids) id where id is not null order by id);
+  new.product_ids := array(select distinct id from unnest(new.product_ids) id where id is not null order by id);
+  return new;
+end
+$$;
+create trigger integrations_order_scope before insert or update of organization_ids, product_ids on integrations
+  for each row execute function order_scope();
+
+-- Only SHA-256 digests of secrets and tokens are stored. Both are 256 random bits, which no dictionary has, so a slow
+-- password hash would not help, and would give attackers a way to use up the processor.
+-- Several secrets can be valid at a time, so that a rotation can overlap.
+--   expires_at    the end of the grace of a secret that was replaced
+--   last_used_at  when a token of the secret last made a request, to the minute: whether the old secret is still in use. It
+--                 is not stored with the token, because tokens are purged.
+create table integration_secrets (
+  id bigint generated always as identity primary key,
+  integration_id bigint not null references integrations on delete cascade,
+  digest bytea not null
+    constraint integration_secrets_digest_is_sha256 check (octet_length(digest) = 32),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz,
+  last_used_at timestamptz,
+  constraint integration_secrets_integration unique (id, integration_id)
+);
+create index integration_secrets_integration_id on integration_secrets (integration_id);
+
+-- A token belongs to the secret under which it was issued, and is deleted with it (spec 5, rule 8). It lives for 7200
+-- seconds (spec 2.4). The integration is that of the secret, also after SQL has given the secret to another one. A second
+-- reference, to integrations, would cost each new token a look-up, an index entry, and a lock for which it would wait
+-- while an operator changes the integration.
+create table access_tokens (
+  digest bytea primary key
+    constraint access_tokens_digest_is_sha256 check (octet_length(digest) = 32),
+  secret_id bigint not null,
+  integration_id bigint not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  constraint access_tokens_secret foreign key (secret_id, integration_id)
+    references integration_secrets (id, integration_id) on delete cascade on update cascade
+);
+create index access_tokens_secret_id on access_tokens (secret_id);
+create index access_tokens_expires_at on access_tokens (expires_at);
+
+-- Completes a token from its secret, so that no SQL can give it another integration or a later end. The lock is the one that
+-- the foreign key takes anyway. It waits for a transaction that ends the secret, and then returns the row as that left
+-- it; it does not wait for one that writes last_used_at. It has the rights of the owner: the role that serves cannot lock
+-- secrets.
+create function complete_token() returns trigger
+language plpgsql security definer set search_path from current as $$
+declare
+  secret record;
+begin
+  select s.integration_id, s.expires_at into secret
+  from integration_secrets s where s.id = new.secret_id for key share;
+  if not found then
+    raise foreign_key_violation using message = 'the secret of the token does not exist';
+  end if;
+  new.integration_id := secret.integration_id;
+  new.expires_at := least(new.expires_at, secret.expires_at);
+  return new;
+end
+$$;
+revoke execute on function complete_token from public;
+create trigger access_tokens_complete before insert or update of secret_id, integration_id, expires_at on access_tokens
+  for each row execute function complete_token();
+
+-- The end of a secret is the end of its tokens. The lock waits for tokens that are being issued, which the update then
+-- finds, and keeps out later ones until the commit; the update of the secret alone would do neither. A secret that is
+-- given more time gives none to the tokens that it has issued before.
+create function end_tokens() returns trigger
+language plpgsql security definer set search_path from current as $$
+begin
+  -- In a snapshot from before the lock, tokens that were issued meanwhile would be missed.
+  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
+    raise exception using errcode = 'feature_not_supported',
+      message = 'a secret is ended in a READ COMMITTED transaction only, so that all of its tokens end with it';
+  end if;
+  perform from integration_secrets s where s.id = old.id for update;
+  update access_tokens t set expires_at = new.expires_at where t.secret_id = old.id and t.expires_at > new.expires_at;
+  return new;
+end
+$$;
+revoke execute on function end_tokens from public;
+create trigger integration_secrets_end_tokens before update of expires_at on integration_secrets
+  for each row execute function end_tokens();
+
+-- Which secrets and tokens are valid now, said once for all statements. The views have the privileges of whoever asks.
+create view live_secrets with (security_invoker = true) as
+select s.id, s.digest, i.client_id, i.organization_ids, i.product_ids, i.scope_digest
+from integrations i
+join integration_secrets s on s.integration_id = i.id
+where (s.expires_at is null or s.expires_at > now()) and i.disabled_at is null;
+
+create view live_tokens with (security_invoker = true) as
+select t.digest, t.secret_id, i.client_id, i.organization_ids, i.product_ids, i.scope_digest
+from access_tokens t
+join integrations i on i.id = t.integration_id
+where t.expires_at > now() and i.disabled_at is null;
+
+-- For the role that serves, which cannot delete secrets otherwise: it deletes those whose grace is over.
+create function purge_ended_secrets() returns void
+language sql security definer set search_path from current as $$
+  delete from integration_secrets where expires_at <= now()
+$$;
+revoke execute on function purge_ended_secrets() from public;
+
+-- Why requests of an integration were refused, or did not do what they seem to ask for, how often and when. `what` is one of
+-- some dozen fixed sentences, never what was sent. One that was not said for a week counts from one again.
+create table integration_refusals (
+  integration_id bigint not null references integrations on delete cascade,
+  what text not null,
+  count bigint not null,
+  first_at timestamptz not null,
+  last_at timestamptz not null,
+  primary key (integration_id, what)
+);
