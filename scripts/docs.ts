@@ -45,10 +45,8 @@ function withHelp(page: string, commands: ShownCommand[]): string {
 
 function settingsPage(): string {
   const lines = Object.entries(SETTINGS).map(([name, setting]) => {
-    const names =
-      'preferred' in setting ? `**\`${setting.preferred}\`** or **\`${name}\`**` : `**\`${name}\`**`
     const fallback = 'fallback' in setting ? `default \`${setting.fallback}\`` : 'no default'
-    return `- ${names}, ${fallback}.\n  ${setting.meaning}\n`
+    return `- **\`${name}\`**, ${fallback}.\n  ${setting.meaning}\n`
   })
   return `# Settings
 
@@ -70,8 +68,8 @@ where it comes from; secrets are masked. [database.md](database.md) has the part
     . /etc/axport/serve.env; exec axport serve --check"' sh
   \`\`\`
 
-- **\`AXPORT_HOST\`, \`AXPORT_PORT\` and \`AXPORT_DOCS\`** win over \`HOST\`, \`PORT\` and \`DOCS\`, which other programs set,
-  too: tcsh exports \`HOST\`.
+- **A value of the form \`tcp://…\`**, which Kubernetes sets as \`ADMIN_PORT\` for a service called admin, counts as not
+  set.
 - **\`PGHOST\`, \`PGPASSWORD\` and other variables of libpq** are ignored, with a warning.
 
 ## All settings

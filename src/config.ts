@@ -7,8 +7,6 @@ import { filePath, isPath, maskedUrl, oneOf, seconds, wholeNumber } from './sett
 interface Setting<Value> {
   /** The default, as text. Without a default the value may be undefined. */
   fallback?: string
-  /** A variable that wins over the one of the setting's name, which other programs set, too: tcsh exports HOST. */
-  preferred?: string
   /** One line for the person who sets it. */
   meaning: string
   /** The text to show, for a value that has a secret, or may have one by mistake. */
@@ -51,19 +49,12 @@ export const SETTINGS = {
     meaning: 'Connections of each process to Postgres at most; plus, briefly, one that checks silent ones.',
     read: wholeNumber(1, 1000),
   },
-  DATABASE_START_WAIT: {
-    fallback: '30',
-    meaning: 'Seconds for which serve tries to reach its database when it starts; 0 for one attempt.',
-    read: seconds(0, 3600),
-  },
   HOST: {
     fallback: '127.0.0.1',
-    preferred: 'AXPORT_HOST',
     meaning: 'The address to listen on; 0.0.0.0 for every address of the machine.',
   },
   PORT: {
     fallback: '3000',
-    preferred: 'AXPORT_PORT',
     meaning: 'The port to listen on; 0 for any free one.',
     read: wholeNumber(0, 65535),
   },
@@ -85,30 +76,10 @@ export const SETTINGS = {
     meaning: 'The least severe line that is logged: debug, info (a line a request), warn, error or silent.',
     read: oneOf('debug', 'info', 'warn', 'error', 'silent'),
   },
-  SLOW_REQUEST_MS: {
-    fallback: '1000',
-    meaning: 'Milliseconds from which a request is logged as slow, with level warn.',
-    read: wholeNumber(1, 3_600_000),
-  },
-  SLOW_STATEMENT_MS: {
-    fallback: '500',
-    meaning: 'Milliseconds from which a statement of a request is logged as slow, with level warn.',
-    read: wholeNumber(1, 3_600_000),
-  },
   SHUTDOWN_DELAY: {
     fallback: '0',
     meaning: 'Seconds to go on serving after SIGTERM, while /ready fails and balancers look away.',
     read: wholeNumber(0, 3600),
-  },
-  SHUTDOWN_TIMEOUT: {
-    fallback: '7',
-    meaning: 'Seconds that requests in flight have to finish after SHUTDOWN_DELAY; then they are cut.',
-    read: wholeNumber(1, 3600),
-  },
-  DATABASE_WAIT: {
-    fallback: '5',
-    meaning: 'Seconds that a request waits for a connection, or for any sign of life from the database.',
-    read: seconds(0.1, 60),
   },
   STATEMENT_TIMEOUT: {
     fallback: '10',
@@ -120,29 +91,8 @@ export const SETTINGS = {
     meaning: 'Requests that each process of the service works on at the same time.',
     read: wholeNumber(1, 100_000),
   },
-  MAX_HEADER_SIZE: {
-    fallback: '65536',
-    meaning: 'Bytes of a request line and its headers together.',
-    read: wholeNumber(20_480, 1_048_576),
-  },
-  MAX_BODY_SIZE: {
-    fallback: '16384',
-    meaning: 'Bytes of the body of a token request.',
-    read: wholeNumber(1024, 1_048_576),
-  },
-  BODY_TIMEOUT: {
-    fallback: '10',
-    meaning: 'Seconds in which the body of a token request has to arrive.',
-    read: seconds(0.1, 60),
-  },
-  IDLE_TIMEOUT: {
-    fallback: '75',
-    meaning: 'Seconds after which a connection of a client is closed when nothing moves on it.',
-    read: wholeNumber(4, 255),
-  },
   DOCS: {
     fallback: 'on',
-    preferred: 'AXPORT_DOCS',
     meaning: 'The page /docs: on, off, or try, with forms that send requests. /openapi.json is always there.',
     read: oneOf('on', 'try', 'off'),
   },
@@ -188,22 +138,19 @@ export function setting<Name extends SettingName>(
   environment: Environment = Bun.env,
 ): Value<Name> | ((typeof SETTINGS)[Name] extends { fallback: string } ? never : undefined) {
   const definition: Setting<unknown> = SETTINGS[name]
-  const { variable, given = definition.fallback } = givenFor(name, environment)
+  const text = givenFor(name, environment) ?? definition.fallback
   try {
-    return (given === undefined || !definition.read ? given : definition.read(given)) as Value<Name>
+    return (text === undefined || !definition.read ? text : definition.read(text)) as Value<Name>
   } catch (error) {
-    throw new Failure(`${variable} ${(error as Error).message}`)
+    throw new Failure(`${name} ${(error as Error).message}`)
   }
 }
 
-/** The variable that decides a setting, and its text; undefined if it is not set. */
-function givenFor(name: SettingName, environment: Environment): { variable: string; given?: string } {
-  const { preferred }: Setting<unknown> = SETTINGS[name]
-  for (const variable of [preferred, name]) {
-    const given = variable && environment[variable]?.trim()
-    if (given) return { variable, given }
-  }
-  return { variable: name }
+/** The text that a setting was given; undefined if it is not set. */
+function givenFor(name: SettingName, environment: Environment): string | undefined {
+  const text = environment[name]?.trim()
+  // Kubernetes sets NAME_PORT=tcp://ADDRESS:PORT for each service: ADMIN_PORT for one that is called admin.
+  return text && !text.startsWith('tcp://') ? text : undefined
 }
 
 /** The value of a variable that programs share, as HTTPS_PROXY; its name in lower case goes first, as for curl. */
@@ -213,7 +160,7 @@ export function sharedVariable(name: string, environment: Environment = Bun.env)
 
 /** Gives a setting another default in this process. */
 export function preset(name: SettingName, value: string): void {
-  if (givenFor(name, Bun.env).given === undefined) Bun.env[name] = value
+  if (givenFor(name, Bun.env) === undefined) Bun.env[name] = value
 }
 
 /** DATABASE_URL, or what DATABASE_URL_FILE holds. @throws Failure if neither or both are set, or the file is wrong */
@@ -244,7 +191,7 @@ export type DescribedSetting = ReturnType<typeof describeSettings>[number]
 export function describeSettings(environment: Environment = Bun.env) {
   return (Object.keys(SETTINGS) as SettingName[]).map(name => {
     const { fallback, meaning, mask, read }: Setting<unknown> = SETTINGS[name]
-    const { variable, given } = givenFor(name, environment)
+    const given = givenFor(name, environment)
     const value = given ?? fallback
     let problem: string | undefined
     try {
@@ -252,8 +199,7 @@ export function describeSettings(environment: Environment = Bun.env) {
     } catch (error) {
       problem = (error as Error).message
     }
-    const from = variable === name ? 'environment' : variable
-    const source = given !== undefined ? from : value !== undefined ? 'default' : 'not set'
+    const source = given !== undefined ? 'environment' : value !== undefined ? 'default' : 'not set'
     const shown = value === undefined ? null : (mask?.(value) ?? value)
     const shared = { name: name as string, value: shown, source, default: fallback ?? null, meaning }
     return { ...shared, ...(problem && { problem }) }

@@ -14,6 +14,7 @@ import { findPerson } from '../tables/people.ts'
 import { newCommand, readId } from './arguments.ts'
 import { changing, oneChange, settled } from './changing.ts'
 import { confirm, requireTerminal } from './confirm.ts'
+import { WAIT_MS } from './limits.ts'
 import { counted, escaped, fieldLines, print, printJson, StatusLine } from './output.ts'
 import { changeAndWait, configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withDatabase } from './with-database.ts'
@@ -27,7 +28,7 @@ export const eraseCommand = () =>
 name becomes "Erased person". The id stays as a tombstone, so that imports, feeds and restores
 leave the person out; axport erasures lists the tombstones. If disclosures were recorded, it names
 the integrations that were sent the person's records, and says until when pages that were read
-before may still be recorded: a request has DATABASE_WAIT, STATEMENT_TIMEOUT and a second. Run it
+before may still be recorded: a request has six seconds and STATEMENT_TIMEOUT. Run it
 with the settings of the service, as the owner of the tables; see docs/operate/privacy.md.
 
 Example: axport erase 501 --dry-run`,
@@ -72,7 +73,7 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
   const servers = configuredStandbys()
   // Read before anything is changed: it may be wrong.
   const requestTime = requestMs({
-    waitMs: setting('DATABASE_WAIT'),
+    waitMs: WAIT_MS,
     statementMs: setting('STATEMENT_TIMEOUT'),
   })
   const change = oneChange(

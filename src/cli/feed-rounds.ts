@@ -1,4 +1,4 @@
-import { databaseUrl, setting } from '../config.ts'
+import { databaseUrl } from '../config.ts'
 import { Interrupted, RolledBack } from '../errors.ts'
 import { FeedView } from '../http/admin/feed-view.ts'
 import { platformSource } from '../import/platform/source.ts'
@@ -17,6 +17,7 @@ import {
   ImportRun,
   loadedLines,
 } from './import-run.ts'
+import { SHUTDOWN_MS } from './limits.ts'
 import { print } from './output.ts'
 import { surviveCuts, terminated } from './process.ts'
 import { startAdmin } from './serving.ts'
@@ -37,14 +38,13 @@ const LONGEST_TIMER_MS = 2 ** 30
 export async function importEvery(period: number, call: RoundCall): Promise<void> {
   const { feed } = readPlatform(call)
   databaseUrl()
-  const timeoutMs = setting('SHUTDOWN_TIMEOUT') * 1000
   const view = new FeedView(feed, BUILD)
   const admin = startAdmin(view)
   const stop = new Stop(terminated(), () => view.stopping())
   try {
     for (let failures = 0; !stop.isRequested; ) {
       const start = performance.now()
-      const report = await runRound(new Round(call, view), stop, timeoutMs)
+      const report = await runRound(new Round(call, view), stop, SHUTDOWN_MS)
       failures = report.hasFailed ? failures + 1 : 0
       const taken = (performance.now() - start) / 1000
       const pause = stop.isRequested ? 0 : pauseAfter(failures, period, taken)

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Environment, setting } from '../config.ts'
+import { setting } from '../config.ts'
 import { Counters } from '../counters.ts'
 import { Failure } from '../errors.ts'
 import type { Address } from '../http/address.ts'
@@ -8,47 +8,17 @@ import { Metrics } from '../http/admin/metrics.ts'
 import { lastHour, Minutes } from '../http/admin/minutes.ts'
 import type { ServiceNumbers } from '../http/admin/page.ts'
 import { type Check, type Readiness, readinessOf } from '../http/admin/readiness.ts'
-import type { Limits } from '../http/endpoint.ts'
 import { startServer } from '../http/server.ts'
 import { type Certificate, readCertificate } from '../http/tls.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
-import { type PoolBounds, requestMs } from '../postgres/pool/bounds.ts'
 import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
 import { readDisclosing } from '../tables/disclosing.ts'
 import { within } from '../within.ts'
+import { readLimits, SHUTDOWN_MS, SLOW_REQUEST_MS } from './limits.ts'
 import { openStandbys } from './standbys.ts'
 import { BUILD } from './version.ts'
-
-/** For the parts of an answer that do not wait for the database. */
-const MARGIN_MS = 3000
-
-/** The limits of `serve`. @throws Failure for settings that are wrong, or contradict each other */
-export function readLimits(environment?: Environment): { pool: PoolBounds; http: Limits } {
-  const pool: PoolBounds = {
-    size: setting('DATABASE_POOL_SIZE', environment),
-    waitMs: setting('DATABASE_WAIT', environment),
-    statementMs: setting('STATEMENT_TIMEOUT', environment),
-    slowMs: setting('SLOW_STATEMENT_MS', environment),
-  }
-  const idle = setting('IDLE_TIMEOUT', environment)
-  // Bun counts a connection as idle while its request is in work.
-  const least = Math.ceil((requestMs(pool) + MARGIN_MS) / 1000)
-  const reason = 'a request may take DATABASE_WAIT, STATEMENT_TIMEOUT and a second'
-  if (idle < least) throw new Failure(`IDLE_TIMEOUT must be at least ${least}: ${reason}`)
-  return {
-    pool,
-    http: {
-      requests: setting('MAX_REQUESTS', environment),
-      headerSize: setting('MAX_HEADER_SIZE', environment),
-      bodySize: setting('MAX_BODY_SIZE', environment),
-      bodyTimeMs: setting('BODY_TIMEOUT', environment),
-      idleMs: idle * 1000,
-      docs: setting('DOCS', environment),
-    },
-  }
-}
 
 /** Reads TLS_CERT_FILE and TLS_KEY_FILE; undefined if neither is set. @throws Failure if one is missing or wrong */
 export function readTls(): Certificate | undefined {
@@ -71,10 +41,8 @@ export async function startService(database: Database, log: Logger, address: Add
   const primary = database.pool(limits.pool, log)
   const standbys = await openStandbys(database, primary, limits.pool, log)
   // Settings are read at the start: a wrong one must not be found at the end.
-  const slowMs = setting('SLOW_REQUEST_MS')
   const trustedProxies = setting('TRUSTED_PROXIES')
   const drainMs = Math.max(MIN_DRAIN_MS, setting('SHUTDOWN_DELAY') * 1000)
-  const timeoutMs = setting('SHUTDOWN_TIMEOUT') * 1000
   const certificate = readTls()
   const tls = { expires: certificate?.expires, isReloadFailed: false }
   await database.sql.end({ timeout: 1 })
@@ -92,7 +60,7 @@ export async function startService(database: Database, log: Logger, address: Add
     metrics.observe(answered)
     minutes.note(answered.status)
   }
-  const options = { certificate, standbys, slowMs, counters, trustedProxies, onAnswered }
+  const options = { certificate, standbys, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
   const server = startServer(primary, log, address, limits.http, options)
   const stopPurging = startPurging(primary, { log, counters, isReadOnly: () => primary.checkReadOnly() })
 
@@ -126,17 +94,17 @@ export async function startService(database: Database, log: Logger, address: Add
       }
     },
 
-    /** Serves on for SHUTDOWN_DELAY, sends clients elsewhere, then closes the port: requests have SHUTDOWN_TIMEOUT. */
+    /** Serves on for SHUTDOWN_DELAY, sends clients elsewhere, then closes the port: requests have SHUTDOWN_MS. */
     async end() {
       isStopping = true
       server.drain()
       await Bun.sleep(drainMs)
       const [cut] = await Promise.all([
-        server.stop(timeoutMs),
+        server.stop(SHUTDOWN_MS),
         // The purge may wait for a database that does not answer.
-        within(timeoutMs, stopPurging(), undefined),
+        within(SHUTDOWN_MS, stopPurging(), undefined),
       ])
-      if (cut) log.warn({ requests: cut }, 'SHUTDOWN_TIMEOUT is over: requests in flight are cut')
+      if (cut) log.warn({ requests: cut }, 'requests in flight took too long and are cut')
       await Promise.all([primary.close(), standbys?.close()])
     },
   }

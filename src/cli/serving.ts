@@ -10,8 +10,12 @@ import { passingReason } from '../postgres/failures.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
 import { within } from '../within.ts'
+import { readLimits } from './limits.ts'
 import { terminated } from './process.ts'
-import { readLimits, readTls, startService } from './service.ts'
+import { readTls, startService } from './service.ts'
+
+/** For the database to be reached at the start; then the service manager starts the service again. */
+const START_WAIT_MS = 30_000
 
 /** Between two attempts to open the database. */
 const RETRY_INTERVAL_MS = 500
@@ -25,7 +29,6 @@ export class ServingProcess implements AdminView {
   readonly admin: ReturnType<typeof startAdmin>
   /** The service, once it is open: until then operators see that it is starting. SIGHUP reloads it. */
   service: (AdminView & { reload(): void }) | undefined
-  private readonly startWaitMs = setting('DATABASE_START_WAIT')
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
@@ -56,7 +59,7 @@ export class ServingProcess implements AdminView {
     await service.end()
   }
 
-  /** Runs `work` unless a signal comes first. Errors that may pass become a Failure only after DATABASE_START_WAIT. */
+  /** Runs `work` unless a signal comes first. Errors that may pass become a Failure only after START_WAIT_MS. */
   async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
     const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
     if (!database) return void this.log.info({ signal: await this.signalled }, 'stopping')
@@ -80,9 +83,9 @@ export class ServingProcess implements AdminView {
         return database
       } catch (error) {
         const reason = passingReason(error)
-        if (reason === undefined || performance.now() - start >= this.startWaitMs) throw error
+        if (reason === undefined || performance.now() - start >= START_WAIT_MS) throw error
         if (this.unavailable === undefined)
-          this.log.warn({ reason, seconds: this.startWaitMs / 1000 }, 'waiting for the database')
+          this.log.warn({ reason, seconds: START_WAIT_MS / 1000 }, 'waiting for the database')
         this.unavailable = reason
       }
     } while (!(await within(RETRY_INTERVAL_MS, this.signalled, undefined)))

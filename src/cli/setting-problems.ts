@@ -1,5 +1,6 @@
 import { SETTINGS, type SettingName, setting, urlOf } from '../config.ts'
-import { readLimits, readTls } from './service.ts'
+import { readLimits } from './limits.ts'
+import { readTls } from './service.ts'
 import { configuredStandbys } from './standbys.ts'
 
 /**

@@ -10,6 +10,7 @@ import { type CheckResult, isReady, type Readiness } from '../http/admin/readine
 import type { AdminView } from '../http/admin/server.ts'
 import { mergedServers } from '../http/admin/servers.ts'
 import { shared, within } from '../within.ts'
+import { SHUTDOWN_MS } from './limits.ts'
 import type { ServingProcess } from './serving.ts'
 import { WorkerProcess } from './worker.ts'
 
@@ -17,7 +18,7 @@ import { WorkerProcess } from './worker.ts'
 const SHORTEST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 
-/** What a worker needs to end beyond SHUTDOWN_DELAY and SHUTDOWN_TIMEOUT, to close its database for example. */
+/** What a worker needs to end beyond SHUTDOWN_DELAY and SHUTDOWN_MS, to close its database for example. */
 const END_MARGIN_MS = 8000
 
 /** Every worker is probed so often, and killed after so many probes in a row without an answer. */
@@ -37,7 +38,7 @@ export class Supervisor implements AdminView {
   /** @throws Failure if a worker cannot start, the port is in use, or a worker had to be killed at the end */
   async run(count: number): Promise<void> {
     const { log, signalled, address, admin } = this.serving
-    const timeoutMs = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_MARGIN_MS
+    const timeoutMs = setting('SHUTDOWN_DELAY') * 1000 + SHUTDOWN_MS + END_MARGIN_MS
     this.serving.service = this
     for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
     using probing = setInterval(() => {
@@ -57,7 +58,7 @@ export class Supervisor implements AdminView {
     for (const worker of this.workers) worker.send({ kind: 'stop' })
     if (await within(timeoutMs, kept, false)) return
     for (const worker of this.workers) worker.child.kill('SIGKILL')
-    throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
+    throw new Failure('a worker did not end in time and was killed')
   }
 
   /** Lets all listen once all are prepared, or a signal comes. The port is checked late: another process may take it. */

@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts'
 export interface Address {
   host: string
   port: number
-  /** Before HOST and PORT in the names of the two settings, for messages. By default AXPORT_: these win. */
+  /** Before HOST and PORT in the names of the two settings, for messages. */
   prefix?: string
   /** Other processes of the same user listen there too, and the system distributes the connections. */
   isShared?: boolean
@@ -33,7 +33,7 @@ export function urlOf({ host, port }: Address, isEncrypted = false): string {
 }
 
 /** The one-line error for an address that cannot be listened on; an unknown error comes back as it is. */
-export function listenFailure(error: unknown, { host, port, prefix = 'AXPORT_' }: Address): unknown {
+export function listenFailure(error: unknown, { host, port, prefix = '' }: Address): unknown {
   const { code = '' } = error as { code?: string }
   if (code === 'EACCES')
     return new Failure(`port ${port} on ${host} is not permitted: set ${prefix}PORT to one above 1023`)

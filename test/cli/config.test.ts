@@ -95,14 +95,9 @@ describe('axport config', () => {
     expect((await config({ DATABASE_URL: url })).at(-1)?.name).toBe('disclosures')
   })
 
-  test('shows AXPORT_HOST, AXPORT_PORT and AXPORT_DOCS in place of HOST, PORT and DOCS', async () => {
-    const env = { HOST: 'somewhere', AXPORT_HOST: '::1', PORT: 'x', AXPORT_PORT: '8080', AXPORT_DOCS: ' ' }
-    const shown = new Map((await config(env)).map(({ name, value, source }) => [name, [value, source]]))
-    expect(shown.get('HOST')).toEqual(['::1', 'AXPORT_HOST'])
-    expect(shown.get('PORT')).toEqual(['8080', 'AXPORT_PORT'])
-    expect(shown.get('DOCS')).toEqual(['on', 'default'])
-    const problem = `AXPORT_PORT ${NO_PORT}`
-    await config({ ...env, AXPORT_PORT: 'eighty' }, problem)
+  test('takes a value of the form tcp://…, which Kubernetes sets for a service called admin, for none', async () => {
+    const shown = new Map((await config({ ADMIN_PORT: 'tcp://10.0.0.1:80' })).map(each => [each.name, each]))
+    expect(shown.get('ADMIN_PORT')).toMatchObject({ value: null, source: 'not set' })
   })
 })
 

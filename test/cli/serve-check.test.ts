@@ -36,7 +36,7 @@ test('serve --check names what serve would refuse, and makes nothing', async () 
     [{ PORT: 'x', LOG_LEVEL: 'loud' }, /^PORT must be .*; LOG_LEVEL must be /],
     [{ DATABASE_URL: '' }, /^DATABASE_URL is not set/],
     [{ TLS_CERT_FILE: '/x' }, /^TLS_KEY_FILE is not set/],
-    [{ HOST: 'host.invalid' }, /^host\.invalid is not an address of this machine: set AXPORT_HOST/],
+    [{ HOST: 'host.invalid' }, /^host\.invalid is not an address of this machine: set HOST/],
     [{ ADMIN_PORT: '0', ADMIN_HOST: '192.0.2.1' }, /^192\.0\.2\.1 is not .*: set ADMIN_HOST/],
     [{ DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /nothing listens there/],
     [{ DATABASE_URL: `embedded:${folder}` }, /holds no database/],
@@ -62,19 +62,8 @@ requires(program('setpriv', 'util-linux'), {
   const command = `exec ${asOthers} "$AXPORT" serve --check`
   const check = (env: Record<string, string>) => shell(command, { env: { ...world.env, ...env } })
   expect(errorLine(await check({ PORT: port }), 1)).toBe(
-    `port ${port} on 127.0.0.1 is not permitted: set AXPORT_PORT to one above 1023`,
+    `port ${port} on 127.0.0.1 is not permitted: set PORT to one above 1023`,
   )
   expect(errorLine(await check({ ADMIN_PORT: port }), 1)).toMatch(/: set ADMIN_PORT to one above 1023$/)
   expect((await check({ PORT: '0' })).code).toBe(0)
-})
-
-test('AXPORT_HOST and AXPORT_PORT win over HOST and PORT, which a shell may have set', async () => {
-  const running = await world.serve([], {
-    HOST: 'host.invalid',
-    AXPORT_HOST: '127.0.0.1',
-    AXPORT_PORT: '0',
-    PORT: 'x',
-  })
-  expect(running.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
-  await running.end()
 })

@@ -23,7 +23,7 @@ describe('axport serve', () => {
     const post =
       'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n'
     const [request, idle] = ['GET / HTTP/1.1\r\nhost:', 'GET / HTTP/1.1\r\nhost: x\r\n\r\n']
-    const server = await world.serve([], { SHUTDOWN_TIMEOUT: '1' })
+    const server = await world.serve()
     const sockets = ['', 'GET /api', request, `${post}{"grant`, idle].map(async text => {
       const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {})
       await new Promise(resolve => socket.once('connect', resolve))

@@ -79,7 +79,7 @@ describe('serve --workers', () => {
       for (const second of seconds) {
         const late = await axport(['serve', ...second], { env: { ...world.env, HOST, PORT: port } })
         expect(errorLine(late, 1)).toBe(
-          `port ${port} on ${HOST} is in use: stop its listener, or set another AXPORT_PORT`,
+          `port ${port} on ${HOST} is in use: stop its listener, or set another PORT`,
         )
       }
       await running.end()
@@ -89,7 +89,7 @@ describe('serve --workers', () => {
   test('exits with one line if its workers cannot start', async () => {
     const port = await freePort()
     const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/x`
-    const env = { ...world.env, DATABASE_URL, DATABASE_START_WAIT: '0' }
+    const env = { ...world.env, DATABASE_URL }
     const run = await axport(['serve', '--workers', '3'], { env })
     expect(errorLine(run, 1)).toStartWith('cannot reach the database: nothing listens there')
   })

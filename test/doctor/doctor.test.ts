@@ -113,7 +113,6 @@ describe('axport doctor reports', () => {
   )
 
   test.each([
-    [{ IDLE_TIMEOUT: '10' }, /^IDLE_TIMEOUT must be at least 19/],
     [{ TLS_CERT_FILE: 'tls.crt' }, /^TLS_KEY_FILE is not set: set both/],
     [{ TLS_CERT_FILE: '/nowhere', TLS_KEY_FILE: '/nowhere' }, /\/nowhere/],
   ] as [Record<string, string>, RegExp][])(

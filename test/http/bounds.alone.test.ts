@@ -7,6 +7,7 @@ import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
 import { bearer, LIST, newToken } from '../support/http.ts'
 import { fill, type OutageService, startOutageService } from '../support/outage.ts'
 import { exchange } from '../support/raw.ts'
+import type { TestLimits } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(120_000)
@@ -34,8 +35,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-const start = async (settings: Record<string, string> = {}) => {
-  service = await startOutageService(database.url, credentials, settings)
+const start = async (limits: TestLimits = {}) => {
+  service = await startOutageService(database.url, credentials, limits)
 }
 
 /**
@@ -79,7 +80,7 @@ const blocked = () => connections('active')
 
 describe('a request gets', () => {
   test('a log line with the text of a slow statement and none of its values', async () => {
-    await start({ SLOW_STATEMENT_MS: '50' })
+    await start({ slowMs: 50 })
     await service.list()
     await hold('export_people')
     const headers = { authorization: `Bearer ${credentials.token}` }
@@ -98,7 +99,7 @@ describe('a request gets', () => {
   })
 
   test('503 before its deadline if its disclosure cannot be recorded, also behind other recordings', async () => {
-    await start({ DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '1' })
+    await start({ waitMs: 500, statementMs: 1000 })
     await record(sql)
     try {
       await hold('disclosures')
@@ -113,7 +114,7 @@ describe('a request gets', () => {
       const later = [ask(), ask()]
       for (const { status, ms } of await Promise.all([first, ...later])) {
         expect(status).toBe(503)
-        // DATABASE_WAIT, STATEMENT_TIMEOUT and a second, and the delay of a busy machine.
+        // waitMs, statementMs and a second, and the delay of a busy machine.
         expect(ms).toBeLessThan(2500 + 1000)
       }
       await sql`rollback`
@@ -125,7 +126,7 @@ describe('a request gets', () => {
   })
 
   test('504 if its statement exceeds STATEMENT_TIMEOUT, and the server cancels the statement', async () => {
-    await start({ STATEMENT_TIMEOUT: '0.3' })
+    await start({ statementMs: 300 })
     await hold()
     const [list, token] = await Promise.all([service.list(), service.token()])
     expect([list.status, token.status]).toEqual([504, 504])
@@ -137,8 +138,8 @@ describe('a request gets', () => {
     expect(service.newMessages()).toEqual([])
   })
 
-  test('503 and leaves the queue if no connection is free within DATABASE_WAIT', async () => {
-    await start({ DATABASE_WAIT: '0.4', DATABASE_POOL_SIZE: '2' })
+  test('503 and leaves the queue if no connection is free in time', async () => {
+    await start({ waitMs: 400, size: 2 })
     await hold()
     const held = [service.list(), service.list()]
     await until('two statements wait', async () => (await blocked()) === 2)
@@ -152,7 +153,7 @@ describe('a request gets', () => {
   })
 
   test('503 while MAX_REQUESTS requests are open, and an answer after one of them has ended', async () => {
-    await start({ MAX_REQUESTS: '3' })
+    await start({ requests: 3 })
     await hold()
     const held = [service.list(), service.list(), service.token()]
     await until('three statements wait', async () => (await blocked()) === 3)
@@ -169,7 +170,7 @@ describe('a request gets', () => {
   })
 
   test('its turn before the queue of another integration, whose last request gets 503 beyond MAX_REQUESTS', async () => {
-    await start({ MAX_REQUESTS: '6', DATABASE_POOL_SIZE: '1' })
+    await start({ requests: 6, size: 1 })
     const operator = postgres(database.url, { max: 1 })
     const other = await createIntegration(operator, 'Other', [String(ORGANIZATION)], [String(PRODUCT)])
     await operator.end()
@@ -195,8 +196,8 @@ describe('a request gets', () => {
     expect(answered).toEqual(['A5 503', 'A1 200', 'A2 200', 'B1 200', 'A3 200', 'B2 200', 'A4 200'])
   })
 
-  test('413 if its body is larger than MAX_BODY_SIZE, with or without Content-Length', async () => {
-    await start({ MAX_BODY_SIZE: '1024' })
+  test('413 if its body is larger than its limit, with or without Content-Length', async () => {
+    await start({ bodySize: 1024 })
     const body = 'x'.repeat(2000)
     expect((await service.token({ body })).status).toBe(413)
     const post = ['POST /oauth/token HTTP/1.1', 'Content-Type: application/json']
@@ -207,8 +208,8 @@ describe('a request gets', () => {
     expect([chunked.status, doubled.status]).toEqual([413, 413])
   })
 
-  test('431 if its request line and headers are larger than MAX_HEADER_SIZE', async () => {
-    await start({ MAX_HEADER_SIZE: '20480' })
+  test('431 if its request line and headers are larger than their limit', async () => {
+    await start({ headerSize: 20480 })
     const headers = { authorization: `Bearer ${credentials.token}` }
     expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(18_000) } })).status).toBe(200)
     expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(21_000) } })).status).toBe(431)
@@ -218,7 +219,7 @@ describe('a request gets', () => {
 describe('a statement that runs for long', () => {
   test('is waited for, and not repeated', async () => {
     // The service checks a silent statement after a fifth of STATEMENT_TIMEOUT.
-    await start({ DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
+    await start({ waitMs: 1000, statementMs: 60000, idleMs: 200000 })
     await hold()
     const list = service.list()
     await until('the statement waits', async () => (await waitingBackends()).length === 1)
@@ -235,7 +236,7 @@ describe('a statement that runs for long', () => {
 describe('a client that disconnects', () => {
   test('frees its statement, its connection and its place in the queue', async () => {
     // Long enough that no timeout ends the statements.
-    await start({ DATABASE_POOL_SIZE: '2', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
+    await start({ size: 2, statementMs: 60000, idleMs: 200000 })
     await hold()
     const clients = Array.from({ length: 5 }, () => new AbortController())
     const requests = clients.map(({ signal }) => service.list({ signal }).catch(({ name }) => name))
@@ -253,7 +254,7 @@ describe('a client that disconnects', () => {
   })
 
   test('does not cause more connections or end other statements, even a hundred times', async () => {
-    await start({ DATABASE_POOL_SIZE: '3' })
+    await start({ size: 3 })
     let most = 0
     let isOver = false
     const watched = (async () => {

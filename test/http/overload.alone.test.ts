@@ -83,7 +83,7 @@ test('a client that hangs up does not stay among those that wait', async () => {
 })
 
 test('a service that stops waits for no refusal', async () => {
-  const served = await world.serve([], { SHUTDOWN_TIMEOUT: '5' })
+  const served = await world.serve()
   await whileFull(served, async () => {
     const refused = Array.from({ length: 4 }, () => timed(() => list(served)))
     await until('four are held', async () => (await metric(served, 'refusals_held')) === 4)

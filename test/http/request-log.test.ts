@@ -11,7 +11,7 @@ import { NO_NUMBER } from '../support/wordings.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
-const world = useServedWorld({ SLOW_REQUEST_MS: '500' })
+const world = useServedWorld()
 let server: Served
 beforeAll(async () => {
   await load(
@@ -181,7 +181,7 @@ describe('a line of the request log', () => {
     await whileBlocked(world.sql, async waiting => {
       slow = logged(LIST)
       await waiting(1)
-      await Bun.sleep(500)
+      await Bun.sleep(1000)
     })
     expect((await slow)?.line).toMatchObject({ slow: true, level: 40, status: 200 })
   })

@@ -29,8 +29,8 @@ const JSON_OF_99 =
   'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n'
 
 // Each test has its own service, so that all tests can wait at the same time.
-test.concurrent('a request gets 408 if its body does not arrive within BODY_TIMEOUT, even if single bytes arrive', async () => {
-  const service = listen(database, pino({ enabled: false }), { BODY_TIMEOUT: '0.5' })
+test.concurrent('a request gets 408 if its body does not arrive in time, even if single bytes arrive', async () => {
+  const service = listen(database, pino({ enabled: false }), { bodyTimeMs: 500 })
   const trickle = [JSON_OF_99, ...'{"grant_type":"client_credentials"']
   const clients = [closing(service.url, [JSON_OF_99]), closing(service.url, trickle, 50)]
   for (const { answer, ms } of await Promise.all(clients)) {
@@ -45,9 +45,9 @@ test.concurrent('a request gets 408 if its body does not arrive within BODY_TIME
 })
 
 describe('a connection is closed without an answer', () => {
-  test.concurrent('if no byte moves on it within IDLE_TIMEOUT', async () => {
-    const settings = { IDLE_TIMEOUT: '6', DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '0.5' }
-    const service = listen(database, pino({ enabled: false }), settings)
+  test.concurrent('if no byte moves on it for a while', async () => {
+    const limits = { idleMs: 6000, waitMs: 500, statementMs: 500 }
+    const service = listen(database, pino({ enabled: false }), limits)
     const { answer, ms } = await closing(service.url, ['GET / HTTP/1.1\r\nhost: x\r\n\r\n'])
     expect(answer).toStartWith('HTTP/1.1 404')
     // Bun checks its connections every four seconds.

@@ -82,7 +82,7 @@ test.each(['disable', 'require'])(
   },
 )
 
-test('a request waits for a connection no longer than its deadline allows, though DATABASE_WAIT is longer', async () => {
+test('a request waits for a connection no longer than its deadline allows, though waitMs is longer', async () => {
   const url = readPostgresUrl(database.url)
   const db = new ServingDatabase(timeoutMs => openFirst(url, timeoutMs), { ...BOUNDS, size: 1 }, LOG)
   let isAsleep = true

@@ -15,7 +15,7 @@ test('while a transaction blocks the embedded database, requests get 503 before 
     { type: 'organization', id: 12, name: 'Lakeside District' },
     { type: 'product', id: 7, name: 'Reading Observation' },
   ])
-  const service = listen(database, pino({ enabled: false }), { DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '1' })
+  const service = listen(database, pino({ enabled: false }), { waitMs: 500, statementMs: 1000 })
   const { token } = await authorize({ ...database, baseUrl: service.url, logged: () => '' }, [12], [7])
   const ask = () =>
     fetch(`${service.url}/api/v1/ax/assessments`, { headers: { authorization: `Bearer ${token}` } })

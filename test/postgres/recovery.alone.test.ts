@@ -3,12 +3,13 @@ import postgres from 'postgres'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { expectUnavailable, fill, type OutageService, startOutageService } from '../support/outage.ts'
+import type { TestLimits } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { FOUND, LOST } from '../support/wordings.ts'
 
-/** In seconds; short, so that the tests of these limits are short. */
-const SETTINGS = { DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '2', DATABASE_POOL_SIZE: '4' }
-/** In milliseconds: DATABASE_WAIT, and the delay of a busy machine. */
+/** Short, so that the tests of these limits are short. */
+const LIMITS = { waitMs: 1000, statementMs: 2000, size: 4 }
+/** In milliseconds: waitMs, and the delay of a busy machine. */
 const WAIT = 2500
 
 let own: OwnCluster
@@ -30,8 +31,8 @@ afterAll(async () => {
   await own.stop()
 })
 
-const start = async (settings: Record<string, string> = {}, url = proxy.url) => {
-  service = await startOutageService(url, credentials, { ...SETTINGS, ...settings })
+const start = async (limits: TestLimits = {}, url = proxy.url) => {
+  service = await startOutageService(url, credentials, { ...LIMITS, ...limits })
 }
 
 /** Calls `work` with a connection that does not use the proxy. */
@@ -61,7 +62,7 @@ describe('if the database', () => {
   })
 
   test('was restarted between two requests, the next request succeeds', async () => {
-    await start({ DATABASE_WAIT: '5' })
+    await start({ waitMs: 5000 })
     await service.list()
     await own.crash()
     await own.restart()
@@ -101,7 +102,7 @@ describe('if the database', () => {
     })
   })
 
-  test('stops answering, requests wait no longer than DATABASE_WAIT', async () => {
+  test('stops answering, requests wait no longer than waitMs', async () => {
     await start()
     await Promise.all([service.list(), service.list()])
     proxy.setNetwork({ is: 'silent' })
@@ -133,7 +134,7 @@ describe('if the database', () => {
   })
 
   test('accepts no further connection, requests share the open ones', async () => {
-    await start({ DATABASE_WAIT: '10' })
+    await start({ waitMs: 10000 })
     await service.list()
     const { sql, free } = await takeAll()
     await sql`begin`

@@ -1,6 +1,6 @@
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
-import { readLimits } from '../../src/cli/service.ts'
+import { readLimits } from '../../src/cli/limits.ts'
 import { openApiDocument } from '../../src/http/openapi/document.ts'
 
 /** The parts of the OpenAPI document that the check reads. */

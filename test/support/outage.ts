@@ -5,7 +5,7 @@ import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { expectDocumented } from './expect-documented.ts'
 import { assessment, ORGANIZATION, PRODUCT, world } from './fixtures.ts'
 import { bearer, LIST, TOKEN, tokenRequest } from './http.ts'
-import { authorize, listen, load } from './service.ts'
+import { authorize, listen, load, type TestLimits } from './service.ts'
 import { until } from './until.ts'
 
 /** A service for tests of outages, with a client that has a token. */
@@ -41,17 +41,17 @@ export async function fill(url: string): Promise<{ clientId: string; clientSecre
   return credentials
 }
 
-/** Starts a service on a filled database; `settings` replaces defaults. */
+/** Starts a service on a filled database. */
 export async function startOutageService(
   url: string,
   credentials: Awaited<ReturnType<typeof fill>>,
-  settings: Record<string, string>,
+  limits: TestLimits,
 ): Promise<OutageService> {
   const database = await openDatabase(url, 1)
   await database.sql.end()
   let lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
-  const server = listen(database, log, settings)
+  const server = listen(database, log, limits)
   /** Sends a request, and checks that the OpenAPI document describes the answer. */
   const ask = async (path: string, init: RequestInit) => {
     const answer = await fetch(server.url + path, init)

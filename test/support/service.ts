@@ -2,13 +2,14 @@ import { cpSync } from 'node:fs'
 import { basename } from 'node:path'
 import pino from 'pino'
 import type { Sql } from 'postgres'
-import { readLimits } from '../../src/cli/service.ts'
-import type { Environment } from '../../src/config.ts'
+import { readLimits } from '../../src/cli/limits.ts'
+import type { Limits } from '../../src/http/endpoint.ts'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import type { PoolBounds } from '../../src/postgres/pool/bounds.ts'
 import type { ConnectionPool } from '../../src/postgres/pool/connection-pool.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freshDatabase, type TestDatabase as NewDatabase } from './cluster.ts'
@@ -90,15 +91,18 @@ export async function startService(backend: Backend): Promise<TestService> {
   return { ...database, baseUrl, logged: () => output, close }
 }
 
-/** Starts the service on an open database; `settings` replaces defaults. */
+/** Limits of a service that a test replaces: those of the product would make it wait. */
+export type TestLimits = Partial<PoolBounds & Limits>
+
+/** Starts the service on an open database, with the limits of `serve` where the test gives none. */
 export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
-  settings: Environment = {},
+  given: TestLimits = {},
 ): { url: string; pool: ConnectionPool; stop(): Promise<void> } {
-  const limits = readLimits(settings)
-  const db = open(limits.pool, log)
-  const server = startServer(db, log, { host: '127.0.0.1', port: 0 }, limits.http)
+  const limits = readLimits({})
+  const db = open({ ...limits.pool, ...given }, log)
+  const server = startServer(db, log, { host: '127.0.0.1', port: 0 }, { ...limits.http, ...given })
   return {
     url: server.url,
     pool: db.pool,

@@ -64,7 +64,7 @@ test('a copy of a closed folder is a separate database: both serve at the same t
 
 test('a folder whose process was killed, and a copy of that folder, recover all issued tokens and only complete imports', async () => {
   const { folder, credentials } = await closedFolder()
-  const service = await serve({ ...settings(folder), DATABASE_WAIT: '1' })
+  const service = await serve({ ...settings(folder) })
   const tokens: string[] = []
   const issuing = (async () => {
     for (;;) tokens.push(await newToken(service.url, credentials))

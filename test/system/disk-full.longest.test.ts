@@ -59,7 +59,7 @@ for (const backend of BACKENDS) {
         cluster = await startCluster({ settings: { min_wal_size: '32MB', max_wal_size: '32MB' } })
       const url = cluster ? await postgresOn(cluster, small, part) : await embeddedOn(small)
       const credentials = await integrate(url)
-      const service = await serveWith([], { DATABASE_URL: url, DATABASE_WAIT: '1', ADMIN_PORT: '0' })
+      const service = await serveWith([], { DATABASE_URL: url, ADMIN_PORT: '0' })
       const token = await newToken(service.url, credentials)
       const isIssued = async () => (await postToken(service.url, credentials)).status === 200
       return { disk: small, url, credentials, service, token, isIssued }

@@ -35,7 +35,7 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
       await load(sql, linesOf(BEFORE))
     })
     const credentials = await integrate(url)
-    const service = await serve({ DATABASE_URL: url, DATABASE_WAIT: '2', STATEMENT_TIMEOUT: '5' })
+    const service = await serve({ DATABASE_URL: url, STATEMENT_TIMEOUT: '5' })
     return { name, url, file, credentials, service, token: await newToken(service.url, credentials) }
   }
 

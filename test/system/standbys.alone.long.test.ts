@@ -31,7 +31,7 @@ let walkers: Walkers
 
 beforeAll(async () => {
   all = await startReplicated()
-  service = await serveWith([], { ...all.env, ADMIN_PORT: '0', READ_LAG: '2', DATABASE_WAIT: '10' })
+  service = await serveWith([], { ...all.env, ADMIN_PORT: '0', READ_LAG: '2' })
   const { first, second, credentials } = all
   await untilServing(first, second)
   tokens = [

@@ -9,12 +9,11 @@ setDefaultTimeout(120_000)
 const SIZE = 4
 const world = useServedWorld({
   DATABASE_POOL_SIZE: String(SIZE),
-  DATABASE_WAIT: '2',
   STATEMENT_TIMEOUT: '3',
 })
 
 /** Milliseconds of the suspension, longer than all of these limits. */
-const SUSPENDED_MS = 6000
+const SUSPENDED_MS = 9000
 
 /**
  * The statuses of requests whose rows arrived at the socket while the process was suspended.

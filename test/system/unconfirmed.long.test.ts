@@ -59,7 +59,6 @@ async function serve(poolSize: number): Promise<Served & { role: string }> {
   const served = await serveWith([], {
     DATABASE_URL: url.href,
     DATABASE_POOL_SIZE: String(poolSize),
-    DATABASE_WAIT: '1',
     STATEMENT_TIMEOUT: '2',
     ADMIN_PORT: '0',
   })

@@ -266,7 +266,7 @@ export class ConnectionPool {
   }
 
   /**
-   * Tries to connect. Attempts to reach a server that does not answer last for DATABASE_WAIT, and a server that has just
+   * Tries to connect. Attempts to reach a server that does not answer last for waitMs, and a server that has just
    * come back may not see an early one. So a probe does not wait for the one before. The first one stays: a server that
    * answers slowly would otherwise never be reached.
    */

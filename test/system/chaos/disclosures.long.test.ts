@@ -86,7 +86,7 @@ async function write(url: string): Promise<() => Promise<void>> {
 }
 
 /** Short limits, so that statements that were lost in an outage do not delay the test. */
-const SETTINGS = { DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '3', DATABASE_POOL_SIZE: '4' }
+const SETTINGS = { STATEMENT_TIMEOUT: '3', DATABASE_POOL_SIZE: '4' }
 
 const EVENTS = [
   'kill a service',
@@ -166,9 +166,7 @@ class Deployment {
       const killed = this.services.shift() as Served
       killed.signal('SIGKILL')
       await killed.finished
-      this.services.push(
-        await serveWith([], { DATABASE_URL: proxy.url, ...SETTINGS, DATABASE_START_WAIT: '60' }),
-      )
+      this.services.push(await serveWith([], { DATABASE_URL: proxy.url, ...SETTINGS }))
       this.#updateUrls()
     }
   }

@@ -49,7 +49,7 @@ test.each(OUTAGES)(
 
 test('a network that drops all packets becomes a 503 within the default limits, and no request waits for its dead connections afterwards', async () => {
   const options = {
-    env: { DATABASE_WAIT: '5', STATEMENT_TIMEOUT: '10' },
+    env: { STATEMENT_TIMEOUT: '10' },
     longest: 33_000,
     logLines: ONE_OUTAGE,
   }

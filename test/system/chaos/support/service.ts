@@ -3,8 +3,8 @@ import { type Served, serveWith } from '../../../support/served.ts'
 /** The connections to the database that one process of the service may hold. */
 export const POOL = 4
 
-/** Seconds, shorter than the defaults, so that the service notices an outage sooner than after a minute. */
-const WAIT = 1
+/** In seconds: how long requests wait for the database, and STATEMENT_TIMEOUT, shorter than its default. */
+const WAIT = 5
 const STATEMENT = 3
 
 /**
@@ -21,7 +21,6 @@ export async function startService(
     DATABASE_URL: databaseUrl,
     DATABASE_POOL_SIZE: String(POOL),
     ADMIN_PORT: '0',
-    DATABASE_WAIT: String(WAIT),
     STATEMENT_TIMEOUT: String(STATEMENT),
     ...env,
   })
