@@ -9,7 +9,7 @@ declare const AXPORT_COMMIT: string | undefined
 /** The version and the commit; the commit is "" when run from source. */
 export const BUILD = { version, commit: typeof AXPORT_COMMIT === 'string' ? AXPORT_COMMIT : '' }
 
-/** "0.1.0 (abc1234)". */
+/** "0.2.0 (abc1234)". */
 export const VERSION = BUILD.commit ? `${version} (${BUILD.commit})` : version
 
 /** axport version */

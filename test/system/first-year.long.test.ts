@@ -18,7 +18,7 @@ setDefaultTimeout(300_000)
 const PSQL = program('psql', 'postgresql-client-15')
 const CURL = program('curl', 'curl')
 const PROMETHEUS = program('prometheus', 'prometheus')
-const LATER = '0.2.0'
+const LATER = '0.3.0'
 
 /** Where the archive of the release was unpacked: the folder that has `docs`. */
 const RELEASE = `/root/${version}/axport-${version}`

@@ -9,7 +9,7 @@ import { bootSystemd, type Machine } from './systemd.ts'
 /** The code blocks of one language under a heading of a page in docs/operate, for the target of this machine. */
 export const blocks = (page: string, heading: string, language = 'sh') =>
   codeUnder(heading, language, pageOf(page)).map(code =>
-    code.replaceAll('0.1.0', version).replaceAll('linux-x64', TARGET),
+    code.replaceAll('0.2.0', version).replaceAll('linux-x64', TARGET),
   )
 
 /** A machine with systemd and a Postgres, on which somebody types what the pages say. */
