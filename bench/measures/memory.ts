@@ -25,7 +25,7 @@ export const memory: Measure = {
       const found = service.memory()
       return [
         {
-          measure: 'peak memory of the process, full load, one worker',
+          measure: 'peak memory of the process, full load',
           unit: 'MB',
           reach: { of: 'value', atMost: 250 },
           ...(found && { figure: found.peak }),

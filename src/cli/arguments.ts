@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import type { Ids } from '../integrations/scope.ts'
 import type { Limit } from '../limit.ts'
@@ -48,21 +47,12 @@ export function readLimit(text: string): Limit {
   return isPercent ? { percent: Number(number) } : { count: Number(number) }
 }
 
-/** A reader of whole numbers from `least` to `most`; `more` says in its error what else may be given. */
-export const wholeNumber =
-  (least: number, most: number, more = '') =>
-  (text: string) => {
-    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
-    if (number >= least && number <= most) return number
-    throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}${more}.`)
-  }
-
-/** A number of workers from 1 to 999, or auto. */
-export const readWorkers = (text: string) => (text === 'auto' ? text : wholeNumber(1, 999, ', or auto')(text))
-
-/** The number of workers; auto is one per CPU core. */
-export const countWorkers = (workers: number | 'auto'): number =>
-  workers === 'auto' ? availableParallelism() : workers
+/** A reader of whole numbers from `least` to `most`. */
+export const wholeNumber = (least: number, most: number) => (text: string) => {
+  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`)
+}
 
 /** A reader of one of these words, in any case. */
 export function oneOf<Value extends string>(...values: readonly Value[]): (text: string) => Value {

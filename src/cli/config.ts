@@ -1,9 +1,8 @@
 import { describeSettings } from '../config.ts'
-import { Failure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { describeDisclosureSetting } from './disclosing.ts'
 import { printJson, printTable } from './output.ts'
-import { settingProblems } from './setting-problems.ts'
+import { requireSettings } from './setting-problems.ts'
 
 /** axport config */
 export const configCommand = () =>
@@ -27,6 +26,5 @@ Example: LOG_LEVEL=warn axport config`,
             return [name, shown, source, fallback ?? '-', meaning]
           }),
         )
-      const problems = settingProblems()
-      if (problems.length > 0) throw new Failure(problems.join('; '))
+      requireSettings()
     })

@@ -22,7 +22,7 @@ import type { Start } from '../postgres/connection/wire.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import { countWorkers, newCommand, readWorkers } from './arguments.ts'
+import { newCommand } from './arguments.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
 import { readLimits } from './limits.ts'
 import { counted, printJson, printTable } from './output.ts'
@@ -37,10 +37,9 @@ export const doctorCommand = () =>
     'Example: axport doctor --full',
   )
     .option('--full', 'compare every record with its source, not a sample of 1,000')
-    .option('--workers <n>', 'check that Postgres has connections for so many workers', readWorkers, 1)
     .option('--json', 'print a JSON array')
-    .action(async ({ full, json, workers }) => {
-      const findings = await examine(full === true, countWorkers(workers))
+    .action(async ({ full, json }) => {
+      const findings = await examine(full === true)
       const rows = findings.map(({ check, status, detail }) => [check, status, detail])
       await (json ? printJson(findings) : printTable(['check', 'status', 'detail'], rows))
       const failed = findings.filter(finding => finding.status === 'wrong').length
@@ -48,7 +47,7 @@ export const doctorCommand = () =>
     })
 
 /** Runs the checks in order. Without good settings, a database or a schema, or with a lock, the list ends there. */
-async function examine(full: boolean, workers: number): Promise<Finding[]> {
+async function examine(full: boolean): Promise<Finding[]> {
   const settings = checkSettings()
   if (settings.status === 'wrong') return [settings]
   const missing = missingEmbedded(databaseUrl())
@@ -61,7 +60,7 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
   }
   const { sql, kind } = database
   try {
-    const ofServer = await runChecks(checksOfServer(database, workers))
+    const ofServer = await runChecks(checksOfServer(database))
     const { finding: schema, state } = await checkSchema(sql)
     const ofSchema: Check[] = state === 'other' ? [] : [['privileges', () => checkPrivileges(sql)]]
     if (state === 'current') ofSchema.push(['locks', () => checkLocks(sql)])
@@ -82,11 +81,11 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
   }
 }
 
-function checksOfServer(database: Database, workers: number): Check[] {
+function checksOfServer(database: Database): Check[] {
   const { sql, start } = database
   const servers = configuredStandbys()
   const { size: poolSize, statementMs: statement } = readLimits().pool
-  const plan = { workers, poolSize, more: servers.length > 0 ? 2 : 1, statement }
+  const plan = { poolSize, more: servers.length > 0 ? 2 : 1, statement }
   const ofPostgres = (start: Start): Check[] => [
     ['encryption', () => checkEncryption('encryption', start.route, 'DATABASE_URL')],
     ['connections', () => checkConnections(sql, start, plan)],

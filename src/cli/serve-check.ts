@@ -5,7 +5,7 @@ import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
 import { print } from './output.ts'
-import { settingProblems } from './setting-problems.ts'
+import { requireSettings } from './setting-problems.ts'
 import { withDatabase } from './with-database.ts'
 
 /**
@@ -14,8 +14,7 @@ import { withDatabase } from './with-database.ts'
  * @throws Failure for the first thing that `serve` would refuse
  */
 export async function checkServing(): Promise<void> {
-  const problems = settingProblems(databaseUrl)
-  if (problems.length > 0) throw new Failure(problems.join('; '))
+  requireSettings(databaseUrl)
   requireAddress({ host: setting('HOST'), port: setting('PORT') })
   const port = setting('ADMIN_PORT')
   if (port !== undefined) requireAddress({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' })

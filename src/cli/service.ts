@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { setting } from '../config.ts'
 import { Counters } from '../counters.ts'
 import { Failure } from '../errors.ts'
-import type { Address } from '../http/address.ts'
 import { databaseChecks } from '../http/admin/database-checks.ts'
 import { Metrics } from '../http/admin/metrics.ts'
 import { lastHour, Minutes } from '../http/admin/minutes.ts'
@@ -34,13 +33,12 @@ export function readTls(): Certificate | undefined {
 const MIN_DRAIN_MS = 100
 
 /** Starts server and purge on their own pools; ends `database.sql`. @throws Failure for settings, privileges, address */
-export async function startService(database: Database, log: Logger, address: Address) {
+export async function startService(database: Database, log: Logger) {
   await requirePrivileges(database.sql, SERVE)
   const isRecording = (await readDisclosing(database.sql))?.isOn === true
   const limits = readLimits()
   const primary = database.pool(limits.pool, log)
   const standbys = await openStandbys(database, primary, limits.pool, log)
-  // Settings are read at the start: a wrong one must not be found at the end.
   const trustedProxies = setting('TRUSTED_PROXIES')
   const drainMs = Math.max(MIN_DRAIN_MS, setting('SHUTDOWN_DELAY') * 1000)
   const certificate = readTls()
@@ -61,6 +59,7 @@ export async function startService(database: Database, log: Logger, address: Add
     minutes.note(answered.status)
   }
   const options = { certificate, standbys, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
+  const address = { host: setting('HOST'), port: setting('PORT') }
   const server = startServer(primary, log, address, limits.http, options)
   const stopPurging = startPurging(primary, { log, counters, isReadOnly: () => primary.checkReadOnly() })
 

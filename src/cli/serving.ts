@@ -10,9 +10,9 @@ import { passingReason } from '../postgres/failures.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
 import { within } from '../within.ts'
-import { readLimits } from './limits.ts'
 import { terminated } from './process.ts'
-import { readTls, startService } from './service.ts'
+import { startService } from './service.ts'
+import { requireSettings } from './setting-problems.ts'
 
 /** For the database to be reached at the start; then the service manager starts the service again. */
 const START_WAIT_MS = 30_000
@@ -22,21 +22,20 @@ const RETRY_INTERVAL_MS = 500
 
 /** A process that serves: its log, its signals, and the operator's port, which answers before the database does. */
 export class ServingProcess implements AdminView {
-  readonly log = createLog()
+  private readonly log: Logger
   /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
-  readonly signalled = terminated()
-  readonly address = { host: setting('HOST'), port: setting('PORT') }
-  readonly admin: ReturnType<typeof startAdmin>
+  private readonly signalled = terminated()
+  private readonly admin: ReturnType<typeof startAdmin>
   /** The service, once it is open: until then operators see that it is starting. SIGHUP reloads it. */
-  service: (AdminView & { reload(): void }) | undefined
+  private service: (AdminView & { reload(): void }) | undefined
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
   /** @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on */
   constructor() {
     // Wrong settings must be found before the wait for the database.
-    readLimits()
-    readTls()
+    requireSettings()
+    this.log = createLog()
     this.admin = startAdmin(this)
     process.on('SIGHUP', () => this.service?.reload())
   }
@@ -50,7 +49,7 @@ export class ServingProcess implements AdminView {
     const { log, admin } = this
     if (database.isGuest)
       throw new Failure('another process holds the embedded database: stop that process first')
-    const service = await startService(database, log, this.address)
+    const service = await startService(database, log)
     this.service = service
     const { url, disclosures } = service
     log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
@@ -59,14 +58,14 @@ export class ServingProcess implements AdminView {
     await service.end()
   }
 
-  /** Runs `work` unless a signal comes first. Errors that may pass become a Failure only after START_WAIT_MS. */
-  async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
+  /** Serves DATABASE_URL until a signal. Errors that may pass become a Failure only after START_WAIT_MS. */
+  async run(): Promise<void> {
     const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
     if (!database) return void this.log.info({ signal: await this.signalled }, 'stopping')
     try {
       await requireUsableSchema(database.sql)
       await requireFiringTriggers(database.sql, 'the service does not start')
-      return await work(database)
+      await this.serve(database)
     } finally {
       await database.close()
     }
@@ -117,10 +116,13 @@ export function startAdmin(view: AdminView) {
   return startAdminServer({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' }, view)
 }
 
-/** A log of JSON lines, readable on a terminal. Each is written at once: none is lost at the end, or mixes with others. */
-export function createLog(base: Record<string, unknown> | null = null): Logger {
+/** A log of JSON lines, readable on a terminal. Each is written at once: none is lost at the end. */
+function createLog(): Logger {
   const destination = process.stdout.isTTY
     ? pretty({ destination: 1, sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' })
     : pino.destination({ fd: 1, sync: true })
-  return pino({ level: setting('LOG_LEVEL'), base, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  return pino(
+    { level: setting('LOG_LEVEL'), base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    destination,
+  )
 }

@@ -1,4 +1,5 @@
 import { SETTINGS, type SettingName, setting, urlOf } from '../config.ts'
+import { Failure } from '../errors.ts'
 import { readLimits } from './limits.ts'
 import { readTls } from './service.ts'
 import { configuredStandbys } from './standbys.ts'
@@ -12,6 +13,12 @@ export function settingProblems(readUrl: () => unknown = () => urlOf('DATABASE_U
   const invalid = names.flatMap(name => problemOf(() => setting(name)))
   if (invalid.length > 0) return invalid
   return [readUrl, readLimits, readTls, configuredStandbys].flatMap(problemOf)
+}
+
+/** @throws Failure that names every problem of the settings; `readUrl` as above */
+export function requireSettings(readUrl?: () => unknown): void {
+  const problems = settingProblems(readUrl)
+  if (problems.length > 0) throw new Failure(problems.join('; '))
 }
 
 function problemOf(read: () => unknown): string[] {

@@ -5,9 +5,8 @@ import { readDisclosing } from '../tables/disclosing.ts'
 import { type Finding, note, ok, warning, wrong } from './finding.ts'
 import { checkPooler } from './pooler-check.ts'
 
-/** The settings and options that `serve` will run with. */
+/** The settings that `serve` will run with. */
 export interface Plan {
-  workers: number
   /** DATABASE_POOL_SIZE */
   poolSize: number
   /** Connections of each process outside its pool: one that probes an unresponsive database, one that probes standbys. */
@@ -93,18 +92,12 @@ export interface Room {
   reserved: number
 }
 
-/** Whether a server allows the connections of all processes. */
-export function roomFinding(
-  check: string,
-  { most, reserved }: Room,
-  { workers, poolSize, more }: Plan,
-): Finding {
+/** For how many processes a server has connections. */
+export function roomFinding(check: string, { most, reserved }: Room, { poolSize, more }: Plan): Finding {
   const room = Math.floor((most - reserved) / (poolSize + more))
   const text =
     `max_connections is ${most}, ${reserved} of them reserved: room for ${room} ` +
     `${room === 1 ? 'process' : 'processes'} with DATABASE_POOL_SIZE ${poolSize} and ` +
     `${more === 1 ? 'one connection' : `${more} connections`} more`
-  return workers > room
-    ? warning(check, `${text}, and not for ${workers}: lower one of them, or raise max_connections`)
-    : ok(check, text)
+  return room < 1 ? warning(check, `${text}: lower it, or raise max_connections`) : ok(check, text)
 }

@@ -6,8 +6,6 @@ export interface Address {
   port: number
   /** Before HOST and PORT in the names of the two settings, for messages. */
   prefix?: string
-  /** Other processes of the same user listen there too, and the system distributes the connections. */
-  isShared?: boolean
 }
 
 /** The port, or a free one for 0. Another process may take it afterwards. @throws Failure if it cannot be listened on */

@@ -56,7 +56,6 @@ export function startServer(
   }
   const app = createApp(db, limits, monitor, standbys)
   // Bun cannot change the certificate of a server: another server takes over, on the same port.
-  const isShared = address.isShared === true || certificate !== undefined
   const listen = (port: number, tls: Certificate | undefined) => {
     // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
     ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
@@ -64,8 +63,8 @@ export function startServer(
       hostname: address.host,
       port,
       ...(tls && { tls: { cert: tls.cert, key: tls.key, ciphers: CIPHERS } }),
-      // Only workers of one service, and servers with the next certificate, may share a port.
-      reusePort: isShared,
+      // Only servers with the next certificate may share a port.
+      reusePort: tls !== undefined,
       // Seconds. A request in work counts as idle too.
       idleTimeout: Math.ceil(limits.idleMs / 1000),
       // Without it Bun answers an error that escapes with a page of source code.
@@ -76,7 +75,7 @@ export function startServer(
     if (app.server) servers.add(app.server)
   }
   try {
-    listen(isShared && !address.isShared ? freePort(address) : address.port, certificate)
+    listen(certificate ? freePort(address) : address.port, certificate)
   } catch (error) {
     throw listenFailure(error, address)
   }

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 const world = useServedWorld()
 
 /** Starts a service with a role of its own and DATABASE_URL_FILE. `rotate` gives the role a new password. */
-async function serveAsRole(args: string[] = []) {
+async function serveAsRole() {
   const folder = mkdtempSync(join(tmpdir(), 'axport-secret-'))
   const file = join(folder, 'url')
   const url = new URL(world.env.DATABASE_URL as string)
@@ -20,7 +20,7 @@ async function serveAsRole(args: string[] = []) {
   }
   await world.sql.unsafe(`create role ${url.username} superuser login password 'first'`)
   write('first')
-  const served = await serveWith(args, { DATABASE_URL_FILE: file, DATABASE_POOL_SIZE: '2' })
+  const served = await serveWith([], { DATABASE_URL_FILE: file, DATABASE_POOL_SIZE: '2' })
   return {
     ...served,
     /** Changes the password and the file, then ends all open connections, as an operator would. */
@@ -37,22 +37,19 @@ async function serveAsRole(args: string[] = []) {
   }
 }
 
-test.each([[[]], [['--workers', '2']]])(
-  'serve %p connects with the new password after DATABASE_URL_FILE has changed',
-  async args => {
-    const served = await serveAsRole(args)
+test('serve connects with the new password after DATABASE_URL_FILE has changed', async () => {
+  const served = await serveAsRole()
+  expect((await world.list(served)).status).toBe(200)
+  await served.rotate()
+  for (let time = 0; time < 4; time++) {
     expect((await world.list(served)).status).toBe(200)
-    await served.rotate()
-    for (let time = 0; time < 4; time++) {
-      expect((await world.list(served)).status).toBe(200)
-      expect((await postToken(served.url, world.credentials)).status).toBe(200)
-    }
-    await served.close()
-  },
-)
+    expect((await postToken(served.url, world.credentials)).status).toBe(200)
+  }
+  await served.close()
+})
 
-test.each([[[]], [['--workers', '2']]])('serve %p without TLS keeps serving after SIGHUP', async args => {
-  const served = await world.serve(args)
+test('serve without TLS keeps serving after SIGHUP', async () => {
+  const served = await world.serve()
   served.signal('SIGHUP')
   await until('the log says so', () => served.log().some(({ msg }) => msg.includes('no certificate')))
   expect((await world.list(served)).status).toBe(200)

@@ -21,12 +21,12 @@ afterAll(async () => {
 
 const WAITING = /"reason":"nothing listens there".*"waiting for the database"/
 
-/** Starts `axport serve ARGS` while the cluster is down, and returns when the process waits for it. */
-async function startEarly(args: string[]) {
+/** Starts `axport serve` while the cluster is down, and returns when the process waits for it. */
+async function startEarly() {
   await cluster.crash()
   const [port, adminPort] = [await freePort(), await freePort()]
   const env = { DATABASE_URL: cluster.url(), PORT: String(port), ADMIN_PORT: String(adminPort) }
-  const running = await start(['serve', ...args], { env })
+  const running = await start(['serve'], { env })
   await running.shows(WAITING)
   const [url, admin] = [port, adminPort].map(port => `http://127.0.0.1:${port}`) as [string, string]
   const state = async (path: string) => {
@@ -36,9 +36,9 @@ async function startEarly(args: string[]) {
   return { ...running, url, state }
 }
 
-describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its database', args => {
+describe('serve that starts before its database', () => {
   test('is live but not ready while it waits, and serves when the database can be reached', async () => {
-    const running = await startEarly(args)
+    const running = await startEarly()
     expect((await running.state('/live')).status).toBe(200)
     expect((await running.state('/metrics')).status).toBe(200)
     const { status, body } = await running.state('/ready')
@@ -64,7 +64,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its dat
 
   if (thorough)
     test('exits with one line after 30 seconds', async () => {
-      const running = await startEarly(args)
+      const running = await startEarly()
       expect(await running.finished).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/^axport: cannot reach the database: nothing listens there: .*\n$/),
@@ -72,7 +72,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its dat
     })
 
   test('exits with 0 at a signal, and keeps waiting after SIGHUP', async () => {
-    const running = await startEarly(args)
+    const running = await startEarly()
     running.signal('SIGHUP')
     expect((await running.state('/live')).status).toBe(200)
     running.signal('SIGTERM')

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { start } from '../support/executable.ts'
+import { hostname } from 'node:os'
+import { axport, errorLine, start } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { LIST, send } from '../support/http.ts'
 import { useServedWorld } from '../support/served.ts'
@@ -43,6 +44,18 @@ describe('axport serve', () => {
     await until('it answers', () => fetch(`http://127.0.0.1:${port}`))
     server.signal('SIGTERM')
     expect(await server.finished).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('exits with one line if its port is in use', async () => {
+    for (const HOST of ['127.0.0.1', hostname()]) {
+      const running = await world.serve([], { HOST })
+      const { port } = new URL(running.url)
+      const late = await axport(['serve'], { env: { ...world.env, HOST, PORT: port } })
+      expect(errorLine(late, 1)).toBe(
+        `port ${port} on ${HOST} is in use: stop its listener, or set another AXPORT_PORT`,
+      )
+      await running.end()
+    }
   })
 
   test('listens on every address or on IPv6 if HOST says so', async () => {

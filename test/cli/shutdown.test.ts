@@ -37,9 +37,9 @@ async function busyClient(url: string): Promise<Met> {
   return met
 }
 
-describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
+describe('serve, at SIGTERM,', () => {
   test('first fails /ready and serves for SHUTDOWN_DELAY, with Connection: close', async () => {
-    const running = await world.serve(args, { SHUTDOWN_DELAY: '1' })
+    const running = await world.serve([], { SHUTDOWN_DELAY: '1' })
     const before = await world.list(running)
     expect([before.status, before.headers.get('connection')]).toEqual([200, null])
     running.signal('SIGTERM')
@@ -50,18 +50,14 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
     const { checks } = (await ready.json()) as { checks: object[] }
     expect(checks[0]).toEqual({ check: 'service', status: 'wrong', detail: 'it is stopping' })
     expect((await fetch(`${running.admin}/live`)).status).toBe(200)
-    // A worker learns of the shutdown shortly after its supervisor.
-    const answer = await until('an answer asks to close', async () => {
-      const answer = await world.list(running)
-      return answer.headers.get('connection') === 'close' && answer
-    })
-    expect(answer.status).toBe(200)
+    const after = await world.list(running)
+    expect([after.status, after.headers.get('connection')]).toEqual([200, 'close'])
     expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
     expect(performance.now() - signalled).toBeGreaterThan(900)
   })
 
   test('answers every request of clients that are busy on open connections', async () => {
-    const running = await world.serve(args, { SHUTDOWN_DELAY: '1' })
+    const running = await world.serve([], { SHUTDOWN_DELAY: '1' })
     const clients = Array.from({ length: 8 }, () => busyClient(running.url))
     await until(
       '200 requests are logged',
@@ -78,7 +74,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '%s, answers all open requests with Connection: close, however slow, and accepts no connections',
     async signal => {
-      const running = await world.serve(args)
+      const running = await world.serve()
       let inFlight: ReturnType<typeof world.list>[] = []
       await whileBlocked(world.sql, async waiting => {
         inFlight = [world.list(running), world.list(running)]
@@ -98,7 +94,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
   )
 
   test('cuts requests that are unfinished seven seconds later, and logs their number', async () => {
-    const running = await world.serve(args)
+    const running = await world.serve()
     await whileBlocked(world.sql, async waiting => {
       const inFlight = world.list(running).catch(error => error)
       await waiting(1)
@@ -110,22 +106,11 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
   })
 
   test('exits immediately at a second signal', async () => {
-    const running = await world.serve(args, { SHUTDOWN_DELAY: '600' })
+    const running = await world.serve([], { SHUTDOWN_DELAY: '600' })
     running.signal('SIGTERM')
     await running.shows(/"stopping"/)
     running.signal('SIGTERM')
     expect((await running.finished).code).toBe(143)
     await untilClosed(running.url)
-  })
-})
-
-test('a worker that hangs is killed after the deadline, and logged once', async () => {
-  const running = await world.serve(['--workers', '2'])
-  const [, pid] = /"worker":2,"pid":(\d+)/.exec(running.stdout()) ?? []
-  process.kill(Number(pid), 'SIGSTOP')
-  running.signal('SIGTERM')
-  expect(await running.finished).toMatchObject({
-    code: 1,
-    stderr: 'axport: a worker did not end in time and was killed\n',
   })
 })

@@ -21,11 +21,6 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['--bogus'], "unknown option '--bogus' (see axport --help)"],
   [['serve', '80'], /^too many arguments/],
   [['serve', '--port', '80'], /^unknown option '--port'/],
-  [
-    ['serve', '--worker', '1'],
-    'serve --worker is for the processes of serve --workers: did you mean --workers?',
-  ],
-  ...['0', '1.5', '1000'].map((n): [string[], RegExp] => [['serve', `--workers=${n}`], /'--workers <n>'/]),
   [['doctor', '--fix'], "unknown option '--fix' (see axport doctor --help)"],
   [['migrate', '--time-zone'], /^option '--time-zone <zone>' argument missing/],
   [['migrate', '--grant', ' '], /the name of a role/],

@@ -10,7 +10,6 @@ import { until } from '../support/until.ts'
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ DATABASE_POOL_SIZE: '2', ADMIN_PORT: '0' })
-const WORKERS = ['--workers', '2']
 
 async function ready({ admin }: Served) {
   const answer = await fetch(`${admin}/ready`)
@@ -29,9 +28,8 @@ async function metrics({ admin }: Served): Promise<Map<string, number>> {
   return new Map(samples.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
 
-/** Sends requests on new connections, so that different workers may answer. */
 async function list({ url }: Served, query = '', token = world.token): Promise<number> {
-  return (await send(url, LIST + query, { headers: { ...bearer(token), connection: 'close' } })).status
+  return (await send(url, LIST + query, { headers: bearer(token) })).status
 }
 
 /** The number of logged requests. The metrics of a request are updated before its line is logged. */
@@ -76,16 +74,16 @@ describe('the admin port', () => {
     await running.end()
   })
 
-  test.each([[[]], [WORKERS]])('ends serve %p with one line if it cannot be opened', async args => {
+  test('ends serve with one line if it cannot be opened', async () => {
     const running = await world.serve()
     for (const { port } of [new URL(running.admin), new URL(running.url)]) {
-      const run = await axport(['serve', ...args], { env: { ...world.env, PORT: '0', ADMIN_PORT: port } })
+      const run = await axport(['serve'], { env: { ...world.env, PORT: '0', ADMIN_PORT: port } })
       expect(errorLine(run, 1)).toBe(
         `port ${port} on 127.0.0.1 is in use: stop its listener, or set another ADMIN_PORT`,
       )
     }
     const nowhere = { ...world.env, PORT: '0', ADMIN_HOST: '192.0.2.1' }
-    const elsewhere = await axport(['serve', ...args], { env: nowhere })
+    const elsewhere = await axport(['serve'], { env: nowhere })
     expect(errorLine(elsewhere, 1)).toContain('set ADMIN_HOST to one, or to 0.0.0.0')
     await running.end()
   })
@@ -102,25 +100,23 @@ describe('/metrics about jobs', () => {
     await sql`
       insert into feed_rejects (feed, type, id, columns, line) values ('nightly', 'user', 1, '{id}', '"1"')`
     await sql`update integration_secrets set created_at = to_timestamp(5000)`
-    for (const args of [[], WORKERS]) {
-      const running = await world.serve(args)
-      const found = await metrics(running)
-      const wanted = {
-        axport_last_backup_timestamp_seconds: 1000,
-        axport_last_rehearsal_timestamp_seconds: 2000,
-        axport_oldest_secret_timestamp_seconds: 5000,
-        'axport_feed_position_timestamp_seconds{feed="nightly"}': 3000,
-        'axport_feed_last_success_timestamp_seconds{feed="nightly"}': 3010,
-        'axport_feed_last_comparison_timestamp_seconds{feed="nightly"}': 2900,
-        'axport_feed_rejected_rows{feed="nightly"}': 1,
-        'axport_feed_position_timestamp_seconds{feed="new"}': 4000,
-        'axport_feed_last_comparison_timestamp_seconds{feed="new"}': undefined,
-        'axport_feed_rejected_rows{feed="new"}': 0,
-      }
-      const shown = Object.keys(wanted).map(name => [name, found.get(name)])
-      expect(Object.fromEntries(shown)).toEqual(wanted)
-      await running.end()
+    const running = await world.serve()
+    const found = await metrics(running)
+    const wanted = {
+      axport_last_backup_timestamp_seconds: 1000,
+      axport_last_rehearsal_timestamp_seconds: 2000,
+      axport_oldest_secret_timestamp_seconds: 5000,
+      'axport_feed_position_timestamp_seconds{feed="nightly"}': 3000,
+      'axport_feed_last_success_timestamp_seconds{feed="nightly"}': 3010,
+      'axport_feed_last_comparison_timestamp_seconds{feed="nightly"}': 2900,
+      'axport_feed_rejected_rows{feed="nightly"}': 1,
+      'axport_feed_position_timestamp_seconds{feed="new"}': 4000,
+      'axport_feed_last_comparison_timestamp_seconds{feed="new"}': undefined,
+      'axport_feed_rejected_rows{feed="new"}': 0,
     }
+    const shown = Object.keys(wanted).map(name => [name, found.get(name)])
+    expect(Object.fromEntries(shown)).toEqual(wanted)
+    await running.end()
     await sql`delete from jobs`
     await sql`delete from feeds`
     await sql`delete from feed_rejects`
@@ -204,36 +200,33 @@ describe('/ready', () => {
     await running.end()
   })
 
-  test.each([[[]], [WORKERS]])(
-    'reports the database while it is down, without any secret, and /live and /metrics still answer (serve %p)',
-    async args => {
-      const cluster = await startCluster()
-      const url = cluster.url()
-      expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
-      const running = await world.serve(args, { DATABASE_URL: url })
-      expect(await ready(running)).toMatchObject({ status: 200 })
-      await cluster.crash()
-      await until('the service is not ready', async () => !(await ready(running)).ready)
-      const away = await ready(running)
-      expect(away.status).toBe(503)
-      expect(away.wrong).toEqual([{ check: 'database', status: 'wrong', detail: expect.any(String) }])
-      const text = await (await fetch(`${running.admin}/ready`)).text()
-      for (const secret of [new URL(url).password, new URL(url).port]) expect(text).not.toContain(secret)
-      expect((await fetch(`${running.admin}/live`)).status).toBe(200)
-      const measured = await metrics(running)
-      expect(measured.has('axport_export_version')).toBe(false)
-      expect(measured.get('axport_requests_in_flight')).toBe(0)
-      await cluster.restart()
-      await until('the service is ready', async () => (await ready(running)).ready)
-      await until('the metrics have the data', async () =>
-        (await metrics(running)).has('axport_export_version'),
-      )
-      // The service shuts down normally without its database.
-      await cluster.crash()
-      await running.end()
-      await cluster.stop()
-    },
-  )
+  test('reports the database while it is down, without any secret, and /live and /metrics still answer', async () => {
+    const cluster = await startCluster()
+    const url = cluster.url()
+    expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
+    const running = await world.serve([], { DATABASE_URL: url })
+    expect(await ready(running)).toMatchObject({ status: 200 })
+    await cluster.crash()
+    await until('the service is not ready', async () => !(await ready(running)).ready)
+    const away = await ready(running)
+    expect(away.status).toBe(503)
+    expect(away.wrong).toEqual([{ check: 'database', status: 'wrong', detail: expect.any(String) }])
+    const text = await (await fetch(`${running.admin}/ready`)).text()
+    for (const secret of [new URL(url).password, new URL(url).port]) expect(text).not.toContain(secret)
+    expect((await fetch(`${running.admin}/live`)).status).toBe(200)
+    const measured = await metrics(running)
+    expect(measured.has('axport_export_version')).toBe(false)
+    expect(measured.get('axport_requests_in_flight')).toBe(0)
+    await cluster.restart()
+    await until('the service is ready', async () => (await ready(running)).ready)
+    await until('the metrics have the data', async () =>
+      (await metrics(running)).has('axport_export_version'),
+    )
+    // The service shuts down normally without its database.
+    await cluster.crash()
+    await running.end()
+    await cluster.stop()
+  })
 })
 
 describe('/metrics', () => {
@@ -294,54 +287,6 @@ describe('/metrics', () => {
       await world.sql`alter table away rename to export_records`
     }
     expect((await metrics(running)).get('axport_database_errors_total')).toBe(1)
-    await running.end()
-  })
-
-  test('has sums over all workers, which continue after a worker is replaced', async () => {
-    const running = await world.serve(WORKERS)
-    const ok = `axport_requests_total{route="${LIST}",status="200"}`
-    const served = () =>
-      new Set([...running.stdout().matchAll(/"worker":(\d+),"request_id"/g)].map(([, worker]) => worker))
-    let requests = 0
-    while (served().size < 2) {
-      expect(await list(running)).toBe(200)
-      requests++
-    }
-    await logged(running, requests)
-    const before = await metrics(running)
-    expect(before.get(ok)).toBe(requests)
-    expect(before.get(`axport_request_seconds_count{route="${LIST}"}`)).toBe(requests)
-    expect(before.get('axport_workers_listening')).toBe(2)
-    expect([...before.keys()].filter(name => name.startsWith('axport_build_info'))).toHaveLength(1)
-
-    const [, pid] = /"worker":1,"pid":(\d+)/.exec(running.stdout()) ?? []
-    process.kill(Number(pid), 'SIGKILL')
-    const starts = () =>
-      running.stdout().match(/"worker":1,"pid":\d+,"disclosures":"off","msg":"worker listening"/g)
-    await until('worker 1 has started twice', () => starts()?.length === 2)
-    expect(await ready(running)).toMatchObject({
-      ready: true,
-      names: ['service', 'workers', 'database', 'schema', 'writable', 'locks'],
-    })
-    expect(await list(running)).toBe(200)
-    await logged(running, requests + 1)
-    const after = await metrics(running)
-    expect(after.get(ok)).toBe(requests + 1)
-    expect(after.get('axport_workers_replaced_total')).toBe(1)
-    await running.end()
-  })
-
-  test('still answers if a worker hangs, and /ready names that worker', async () => {
-    const running = await world.serve(WORKERS)
-    const [, pid] = /"worker":2,"pid":(\d+)/.exec(running.stdout()) ?? []
-    process.kill(Number(pid), 'SIGSTOP')
-    // Both requests wait for the hanging worker for five seconds.
-    const [readiness, samples] = await Promise.all([ready(running), metrics(running)])
-    const wrong = [{ check: 'workers', status: 'wrong', detail: 'no answer from worker 2' }]
-    expect(readiness).toMatchObject({ status: 503, wrong })
-    expect(samples.get('axport_workers_listening')).toBe(2)
-    process.kill(Number(pid), 'SIGCONT')
-    expect(await ready(running)).toMatchObject({ status: 200 })
     await running.end()
   })
 })

@@ -1,6 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { Readiness } from '../../src/http/admin/readiness.ts'
-import { mergedServers } from '../../src/http/admin/servers.ts'
 import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { useServedWorld } from '../support/served.ts'
@@ -9,29 +8,26 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ ADMIN_PORT: '0' })
 
-test.each([[[]], [['--workers', '2']]])(
-  'serve %p starts while a standby is down: the primary is read from, and /ready and /metrics report the standby',
-  async args => {
-    const away = `127.0.0.1:${await freePort()}`
-    const served = await world.serve(args, { DATABASE_READ_URL: `postgres://u:S3cretPassw0rd@${away}/d` })
-    expect((await world.list(served)).status).toBe(200)
-    const answer = await fetch(`${served.admin}/ready`)
-    expect([answer.status, ((await answer.json()) as Readiness).servers]).toEqual([
-      200,
-      [
-        { server: away, serves: false, why: 'nothing listens there' },
-        { server: 'primary', serves: true },
-      ],
-    ])
-    const metrics = await (await fetch(`${served.admin}/metrics`)).text()
-    expect(metrics).toContain(`axport_server_serves{server="${away}"} 0\n`)
-    expect(metrics).toContain('axport_reads_total{server="primary"} 1\n')
-    expect(metrics).not.toContain('axport_standby_lag_seconds{')
-    expect(served.stdout()).toContain(`"standby":"${away}","reason":"nothing listens there"`)
-    expect(served.stdout()).not.toContain('S3cretPassw0rd')
-    await served.end()
-  },
-)
+test('serve starts while a standby is down: the primary is read from, and /ready and /metrics report the standby', async () => {
+  const away = `127.0.0.1:${await freePort()}`
+  const served = await world.serve([], { DATABASE_READ_URL: `postgres://u:S3cretPassw0rd@${away}/d` })
+  expect((await world.list(served)).status).toBe(200)
+  const answer = await fetch(`${served.admin}/ready`)
+  expect([answer.status, ((await answer.json()) as Readiness).servers]).toEqual([
+    200,
+    [
+      { server: away, serves: false, why: 'nothing listens there' },
+      { server: 'primary', serves: true },
+    ],
+  ])
+  const metrics = await (await fetch(`${served.admin}/metrics`)).text()
+  expect(metrics).toContain(`axport_server_serves{server="${away}"} 0\n`)
+  expect(metrics).toContain('axport_reads_total{server="primary"} 1\n')
+  expect(metrics).not.toContain('axport_standby_lag_seconds{')
+  expect(served.stdout()).toContain(`"standby":"${away}","reason":"nothing listens there"`)
+  expect(served.stdout()).not.toContain('S3cretPassw0rd')
+  await served.end()
+})
 
 test('without standbys, /ready and /metrics list no servers for reads', async () => {
   const served = await world.serve()
@@ -39,16 +35,4 @@ test('without standbys, /ready and /metrics list no servers for reads', async ()
   expect(servers).toBeUndefined()
   expect(await (await fetch(`${served.admin}/metrics`)).text()).not.toMatch(/axport_(reads|server|standby)_/)
   await served.end()
-})
-
-test('the states of several workers are merged: the longest lag, all reasons, and a server serves if any worker reads from it', () => {
-  const standby = { server: 'db2:5432' }
-  const lists = [
-    [{ ...standby, serves: true, lag: 1 }],
-    [{ ...standby, serves: false, lag: 6, why: 'it is 6 s behind' }],
-    [{ ...standby, serves: false, why: 'it does not answer' }],
-  ]
-  expect(mergedServers(lists)).toEqual([
-    { ...standby, serves: true, lag: 6, why: 'it is 6 s behind; it does not answer' },
-  ])
 })

@@ -42,7 +42,7 @@ inBrowser.describe('the page of the operator’s port in Chromium', () => {
     const cluster = await startCluster()
     const url = cluster.url()
     expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
-    const running = await world.serve(['--workers', '2'], { DATABASE_URL: url })
+    const running = await world.serve([], { DATABASE_URL: url })
     const ask = () => send(running.url, LIST, { headers: bearer('x'.repeat(43)) })
     expect((await ask()).status).toBe(401)
     await look(running, 'Ready')

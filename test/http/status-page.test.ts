@@ -27,32 +27,28 @@ const textOf = (html: string) =>
     .replaceAll(/\s+/g, ' ')
 
 describe('the page of the operator’s port', () => {
-  test.each([[[]], [['--workers', '2']]])(
-    'shows health, requests, data and process, and nothing of integrations or people: %p',
-    async args => {
-      const running = await world.serve(args)
-      expect((await world.list(running)).status).toBe(200)
-      expect((await send(running.url, LIST)).status).toBe(401)
-      await until('both requests are counted', async () => (await page(running)).includes('1 refused (4xx)'))
-      const text = await page(running)
-      for (const part of [
-        /^ Ready · axport Ready axport, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC Health service ok /,
-        / database ok schema ok writable ok locks ok /,
-        / 1 answered 1 refused \(4xx\) 0 failed \(5xx\) /,
-        / Data schema \d{4}_\w+ last import \d+ s ago version of the data [\d,]+ disclosures off last backup never last rehearsal never oldest secret \d+ s ago /,
-        / version \S+, \S+ (workers|requests) /,
-        / connections \d+ of \d+ in use, \d+ idle; statements that wait for one: \d+ memory \d+ MB /,
-      ])
-        expect(text).toMatch(part)
-      // Without standbys each process has one pool.
-      expect(text).toContain(` of ${10 * Math.max(1, args.length)} in use`)
-      if (args.length > 0) expect(text).toContain(' workers 2 of 2 listen ')
-      const html = await (await fetch(`${running.admin}/`)).text()
-      const { clientId, clientSecret } = world.credentials
-      for (const secret of [clientId, clientSecret, world.token]) expect(html).not.toContain(secret)
-      await running.end()
-    },
-  )
+  test('shows health, requests, data and process, and nothing of integrations or people', async () => {
+    const running = await world.serve()
+    expect((await world.list(running)).status).toBe(200)
+    expect((await send(running.url, LIST)).status).toBe(401)
+    await until('both requests are counted', async () => (await page(running)).includes('1 refused (4xx)'))
+    const text = await page(running)
+    for (const part of [
+      /^ Ready · axport Ready axport, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC Health service ok /,
+      / database ok schema ok writable ok locks ok /,
+      / 1 answered 1 refused \(4xx\) 0 failed \(5xx\) /,
+      / Data schema \d{4}_\w+ last import \d+ s ago version of the data [\d,]+ disclosures off last backup never last rehearsal never oldest secret \d+ s ago /,
+      / version \S+, \S+ requests /,
+      / connections \d+ of \d+ in use, \d+ idle; statements that wait for one: \d+ memory \d+ MB /,
+    ])
+      expect(text).toMatch(part)
+    // Without standbys each process has one pool.
+    expect(text).toContain(` of ${10} in use`)
+    const html = await (await fetch(`${running.admin}/`)).text()
+    const { clientId, clientSecret } = world.credentials
+    for (const secret of [clientId, clientSecret, world.token]) expect(html).not.toContain(secret)
+    await running.end()
+  })
 
   test('loads and runs nothing: its policy allows its own style alone', async () => {
     const running = await world.serve()
@@ -82,20 +78,6 @@ describe('the page of the operator’s port', () => {
     const text = await page(running)
     expect(text).toMatch(/ database wrong : \w[^<>]* schema skipped /)
     expect(text).toContain(' Feeds not known Data schema not known last import not known ')
-    await running.end()
-    await cluster.stop()
-  })
-
-  test('says how many of the workers listen while one is replaced', async () => {
-    // The replacement waits for a database that is not there.
-    const cluster = await startCluster()
-    const url = cluster.url()
-    expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
-    const running = await world.serve(['--workers', '2'], { DATABASE_URL: url })
-    await cluster.crash()
-    const [, pid] = /"worker":1,"pid":(\d+)/.exec(running.stdout()) ?? []
-    process.kill(Number(pid), 'SIGKILL')
-    await until('one listens', async () => (await page(running)).includes(' workers 1 of 2 listen '))
     await running.end()
     await cluster.stop()
   })

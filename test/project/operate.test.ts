@@ -40,7 +40,6 @@ describe('the pages for operators', () => {
       .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
       .filter(existsSync)
       .map(file => readFileSync(file, 'utf8'))
-      .concat(readFileSync(join(root, 'src', 'cli', 'supervisor.ts'), 'utf8'))
       .join('\n')
     const names = `${read('alerts.yml')} ${read('monitor.md')}`.matchAll(
       /\baxport_(?:feed_)?(\w+?)(?:_bucket)?\b/g,

@@ -32,7 +32,7 @@ beforeAll(async () => {
   database = await openTestDatabase('postgres')
   await store(database.sql, platform)
   credentials = await integrate(database.url)
-  running = await serveWith(['--workers', '2'], { DATABASE_URL: database.url })
+  running = await serveWith([], { DATABASE_URL: database.url })
   const proctored = platform.assessments.filter(
     ({ user_id, parts }) => user_id !== PERSON && parts.some(part => part.proctor_id === PERSON),
   )
@@ -114,7 +114,7 @@ test('restore gives an integration its token and all records at once', async () 
   const file = join(emptyFolder(), 'all.backup')
   await succeed(database.url, 'backup', file)
   const { url, drop } = await migratedDatabase()
-  const other = await serveWith(['--workers', '2'], { DATABASE_URL: url })
+  const other = await serveWith([], { DATABASE_URL: url })
   const NOT_YET = 'unknown client'
   const after = stateOf(platform)
   const ask = async (path: string) => {

@@ -67,7 +67,6 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
     help: 'The newest migration of the database; always 1. Absent without a database.',
     labelNames: ['migration'],
     registers: [registry],
-    aggregator: 'max',
     async collect() {
       const schema = (await read())?.data?.schema
       this.reset()
@@ -79,7 +78,7 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
       const value = (await read())?.data?.[field as keyof Data]
       return value == null ? undefined : Number(value)
     }
-    addRead(registry, `axport_${name}`, help, readOne, 'max')
+    addRead(registry, `axport_${name}`, help, readOne)
   }
   for (const [field, [name, help]] of Object.entries(FEEDS))
     new Gauge({
@@ -87,7 +86,6 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
       help,
       labelNames: ['feed'],
       registers: [registry],
-      aggregator: 'max',
       async collect() {
         const feeds = (await read())?.feeds ?? []
         this.reset()

@@ -9,7 +9,7 @@ import { addDataMetrics } from './data-metrics.ts'
 import { addRead, type Read } from './read-metric.ts'
 import { addServerMetrics } from './servers.ts'
 
-/** The metrics of a process as data, to be added up over processes. */
+/** The metrics as data. */
 export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export interface Build {
@@ -72,12 +72,6 @@ export class Metrics {
   }
 }
 
-/** The metrics that only grow, and still count when their process has ended. */
-export function onlyCounts(metrics: MetricsJson): MetricsJson {
-  // prom-client declares numbers and gives names.
-  return metrics.filter(({ type }) => /^(counter|histogram)$/.test(String(type)))
-}
-
 function addSourceMetrics(
   { counters, inFlight, held, primary, standbys, tls }: Sources,
   registry: Registry,
@@ -110,14 +104,12 @@ function addSourceMetrics(
     'axport_certificate_expiry_timestamp_seconds',
     'When the certificate of the port ends. Absent without one.',
     () => tls.expires,
-    'min',
   )
   addRead(
     registry,
     'axport_certificate_reload_failed',
     '1 from a SIGHUP whose certificate could not be used until the next one that could, or 0. Absent without one.',
     () => (tls.expires === undefined ? undefined : Number(tls.isReloadFailed)),
-    'max',
   )
   addDataMetrics(primary, registry)
   if (standbys) addServerMetrics(standbys, registry)
@@ -130,7 +122,6 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
     name: 'axport_build_info',
     help: 'What runs here; always 1.',
     labelNames: ['version', 'commit', 'bun'],
-    aggregator: 'first',
     registers,
   }).set({ ...build, bun: Bun.version }, 1)
   const delay = monitorEventLoopDelay({ resolution: 20 })
@@ -140,7 +131,6 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
     help: 'How late timers fired since the last look, by percentile; every request waits as long.',
     // A label of the name quantile would be a summary's.
     labelNames: ['percentile'],
-    aggregator: 'max',
     registers,
     collect() {
       this.set({ percentile: '50' }, delay.percentile(50) / 1e9)
@@ -155,5 +145,5 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
     return (user + system) / 1e6
   })
   const started = Math.round(performance.timeOrigin / 1000)
-  addRead(registry, 'process_start_time_seconds', 'Start of the process, in Unix time.', () => started, 'min')
+  addRead(registry, 'process_start_time_seconds', 'Start of the process, in Unix time.', () => started)
 }

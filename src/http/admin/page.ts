@@ -113,7 +113,6 @@ function processes(read: Numbers): Row[] {
   const lag = read.value('axport_event_loop_lag_seconds', { percentile: '99' })
   const rows: Row[] = [
     ['version', build && [build.labels.version, build.labels.commit].filter(Boolean).join(', ')],
-    ['workers', workers(read)],
     ['requests in flight', read.text('axport_requests_in_flight')],
     ['connections', connections(read)],
     ['memory', memory === undefined ? undefined : `${Math.round(memory / 1e6)} MB`],
@@ -121,11 +120,6 @@ function processes(read: Numbers): Row[] {
     ['started', read.ago('process_start_time_seconds')],
   ]
   return rows.filter(([, value]) => value !== undefined)
-}
-
-function workers(read: Numbers): string | undefined {
-  const all = read.text('axport_workers')
-  return all && `${read.text('axport_workers_listening')} of ${all} listen`
 }
 
 /** Those of all pools together. */

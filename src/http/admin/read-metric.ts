@@ -4,19 +4,12 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 export type Read = () => number | undefined | Promise<number | undefined>
 
 /** Adds a metric that is read for each scrape, and absent while that gives undefined: a counter if named …_total. */
-export function addRead(
-  registry: Registry,
-  name: string,
-  help: string,
-  read: Read,
-  aggregator: 'sum' | 'max' | 'min' = 'sum',
-): void {
+export function addRead(registry: Registry, name: string, help: string, read: Read): void {
   const Metric = name.endsWith('_total') ? Counter : Gauge
   new Metric({
     name,
     help,
     registers: [registry],
-    aggregator,
     async collect() {
       const value = await read()
       this.reset()

@@ -20,7 +20,7 @@ export function startAdminServer(address: Address, view: AdminView) {
       port: address.port,
       reusePort: false,
       development: false,
-      // Seconds. A request in work counts as idle too, and a report on workers that hang takes a while.
+      // Seconds. A request in work counts as idle too: the checks of /ready take a while.
       idleTimeout: 30,
       routes: {
         '/': onGet(async () => {

@@ -1,22 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { ServerView, Standbys } from '../../postgres/standby/standbys.ts'
 
-/** The servers of several processes as one list: the longest lag, and every reason. */
-export function mergedServers(lists: ServerView[][]): ServerView[] {
-  const all = lists.flat()
-  return [...new Set(all.map(({ server }) => server))].map(server => {
-    const same = all.filter(view => view.server === server)
-    const lags = same.flatMap(({ lag }) => lag ?? [])
-    const whys = [...new Set(same.flatMap(({ why }) => why ?? []))]
-    return {
-      server,
-      serves: same.some(({ serves }) => serves),
-      ...(lags.length > 0 && { lag: Math.max(...lags) }),
-      ...(whys.length > 0 && { why: whys.join('; ') }),
-    }
-  })
-}
-
 /** Adds the metrics of standbys. A service without standbys has no such metrics. */
 export function addServerMetrics(standbys: Standbys, registry: Registry): void {
   const of = (name: string, help: string) => ({ name: `axport_${name}`, help, registers: [registry] })
@@ -24,7 +8,6 @@ export function addServerMetrics(standbys: Standbys, registry: Registry): void {
     new Gauge({
       ...of(name, help),
       labelNames: ['server'],
-      aggregator: 'max',
       collect() {
         this.reset()
         for (const view of standbys.servers()) {

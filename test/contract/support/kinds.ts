@@ -33,7 +33,7 @@ export function kindsOf(dependsOn: DependsOn, subject: string): Kind[] {
 export async function startKind(kind: Kind): Promise<TestService> {
   if (kind !== 'serve --workers 2') return await startService(kind)
   const database = await openTestDatabase('postgres')
-  const served = await serveWith(['--workers', '2'], { DATABASE_URL: database.url })
+  const served = await serveWith([], { DATABASE_URL: database.url })
   const close = async () => {
     await served.end()
     await cleanUp()

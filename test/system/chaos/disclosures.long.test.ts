@@ -88,13 +88,7 @@ async function write(url: string): Promise<() => Promise<void>> {
 /** Short limits, so that statements that were lost in an outage do not delay the test. */
 const SETTINGS = { STATEMENT_TIMEOUT: '3', DATABASE_POOL_SIZE: '4' }
 
-const EVENTS = [
-  'kill a service',
-  'kill a worker',
-  'crash the database',
-  'cut connections',
-  'cut an answer',
-] as const
+const EVENTS = ['kill a service', 'crash the database', 'cut connections', 'cut an answer'] as const
 type Event = { kind: (typeof EVENTS)[number]; pages: number; milliseconds: number; bytes: number }
 /** Each kind of event once, in any order. */
 const events = fc
@@ -110,10 +104,9 @@ const events = fc
   )
   .chain(all => fc.shuffledSubarray(all, { minLength: all.length }))
 
-/** Two single processes and one with two workers, which reach one Postgres through an unreliable network. */
+/** Three processes, which reach one Postgres through an unreliable network. */
 class Deployment {
   readonly services: Served[] = []
-  workers!: Served
 
   private constructor(
     readonly cluster: OwnCluster,
@@ -124,20 +117,16 @@ class Deployment {
   static async open(cluster: OwnCluster, credentials: Credentials): Promise<Deployment> {
     const proxy = await FlakyProxy.start(cluster.url())
     const env = { DATABASE_URL: proxy.url, ...SETTINGS }
-    const workers = await serveWith(['--workers', '2'], env)
-    const deployment = new Deployment(
-      cluster,
-      proxy,
-      new DisclosureClients(await newToken(workers.url, credentials), 6),
-    )
-    deployment.workers = workers
-    for (let n = 0; n < 2; n++) deployment.services.push(await serveWith([], env))
+    const first = await serveWith([], env)
+    const token = await newToken(first.url, credentials)
+    const deployment = new Deployment(cluster, proxy, new DisclosureClients(token, 6))
+    deployment.services.push(first, await serveWith([], env), await serveWith([], env))
     deployment.#updateUrls()
     return deployment
   }
 
   #updateUrls(): void {
-    this.clients.urls = [this.workers, ...this.services].map(({ url }) => url)
+    this.clients.urls = this.services.map(({ url }) => url)
   }
 
   async act({ kind, pages, milliseconds, bytes }: Event): Promise<void> {
@@ -152,16 +141,6 @@ class Deployment {
       await Bun.sleep(50)
       proxy.setNetwork({ is: 'normal' })
     }
-    if (kind === 'kill a worker') {
-      const pids = this.workers
-        .log()
-        .flatMap(({ msg, pid }) => (msg === 'worker listening' ? [Number(pid)] : []))
-      try {
-        process.kill(pids.at(-1 - randomBelow(2)) ?? 0, 'SIGKILL')
-      } catch {
-        // An earlier event has killed this worker.
-      }
-    }
     if (kind === 'kill a service') {
       const killed = this.services.shift() as Served
       killed.signal('SIGKILL')
@@ -173,7 +152,7 @@ class Deployment {
 
   async close(): Promise<void> {
     await this.clients.stop()
-    for (const running of [this.workers, ...this.services]) {
+    for (const running of this.services) {
       running.signal('SIGKILL')
       await running.finished
     }

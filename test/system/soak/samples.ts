@@ -5,7 +5,7 @@ import { Load } from '../chaos/support/load.ts'
 /** The measurements of one interval. */
 export interface Sample {
   minute: number
-  /** MB of resident memory, summed over all processes of the service. */
+  /** MB of resident memory. */
   memory: number
   handles: number
   /** The number of the service's connections to the database. */
@@ -39,20 +39,8 @@ export class TimedLoad extends Load {
   }
 }
 
-/** The ids of a process and of its child processes (Linux only). */
-function family(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-  return [pid, ...children.flatMap(child => family(Number(child)))]
-}
-
-/** The MB of resident memory and the open handles of a process and its child processes, summed. */
+/** The MB of resident memory and the open handles of a process (Linux only). */
 export function usage(pid: number): { memory: number; handles: number } {
-  let memory = 0
-  let handles = 0
-  for (const one of family(pid)) {
-    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${one}/status`, 'utf8')) ?? []
-    memory += Number(kilobytes) / 1024
-    handles += readdirSync(`/proc/${one}/fd`).length
-  }
-  return { memory, handles }
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return { memory: Number(kilobytes) / 1024, handles: readdirSync(`/proc/${pid}/fd`).length }
 }

@@ -1,4 +1,4 @@
-// Runs a mixed load for a long time, during imports and rotations: bun run test:soak --minutes 30 [--workers 2]
+// Runs a mixed load for a long time, during imports and rotations: bun run test:soak --minutes 30
 import { parseArgs } from 'node:util'
 import { cleanUp, type Running, start } from '../../support/executable.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -58,10 +58,7 @@ function print(sample: Sample, isFirst: boolean): void {
 
 const { values } = parseArgs({
   args: Bun.argv.slice(2),
-  options: {
-    minutes: { type: 'string', default: '30' },
-    workers: { type: 'string', default: '1' },
-  },
+  options: { minutes: { type: 'string', default: '30' } },
 })
 // Autovacuum must remove the dead rows of half an hour of writes.
 const world = await makeWorld({ assessments: ASSESSMENTS, settings: { autovacuum: 'on' } })
@@ -70,7 +67,7 @@ try {
   const port = String(await freePort())
   // This process keeps the whole log in memory, so the service does not log requests.
   const env = { DATABASE_URL: world.url, DATABASE_POOL_SIZE: '10', PORT: port, LOG_LEVEL: 'warn' }
-  const running = await start(['serve', '--workers', values.workers], { env })
+  const running = await start(['serve'], { env })
   const service = { ...running, url: `http://127.0.0.1:${port}` }
   await until('the service listens', async () => !(await isClosed(service.url)))
   isFine = await soak(world, service, Number(values.minutes))

@@ -1,6 +1,6 @@
 import { type Served, serveWith } from '../../../support/served.ts'
 
-/** The connections to the database that one process of the service may hold. */
+/** The connections to the database that the service may hold. */
 export const POOL = 4
 
 /** In seconds: how long requests wait for the database, and STATEMENT_TIMEOUT, shorter than its default. */
@@ -13,11 +13,8 @@ const STATEMENT = 3
 export const LONGEST_MS = (2 * (WAIT + STATEMENT) + 3) * 1000
 
 /** Starts `axport serve` with an admin port on a database. */
-export async function startService(
-  databaseUrl: string,
-  { workers = 1, env = {} }: { workers?: number; env?: Record<string, string> } = {},
-): Promise<Served> {
-  return await serveWith(workers > 1 ? ['--workers', String(workers)] : [], {
+export async function startService(databaseUrl: string, env: Record<string, string> = {}): Promise<Served> {
+  return await serveWith([], {
     DATABASE_URL: databaseUrl,
     DATABASE_POOL_SIZE: String(POOL),
     ADMIN_PORT: '0',

@@ -21,9 +21,8 @@ export interface Trial {
 }
 
 export interface TrialOptions extends Tolerance {
-  workers?: number
   env?: Record<string, string>
-  /** The number of log lines about changes of state, not about requests, of one process. */
+  /** The number of log lines about changes of state, not about requests. */
   logLines: { least: number; most: number }
 }
 
@@ -43,9 +42,9 @@ export async function trial(
   options: TrialOptions,
   act: (trial: Trial) => Promise<void>,
 ): Promise<void> {
-  const { workers = 1, env = {}, logLines, ...tolerance } = options
+  const { env, logLines, ...tolerance } = options
   const proxy = await FlakyProxy.start(world.url)
-  const service = await startService(proxy.url, { workers, env })
+  const service = await startService(proxy.url, env)
   const load = new Load(service.url, world.credentials, world.truth, { longest: LONGEST_MS, ...tolerance })
   const probe = new HealthProbe(service.admin, new URL(world.url).password)
   const client = load.client()
@@ -76,10 +75,10 @@ export async function trial(
     await Promise.all([load.stop(), probe.stop()])
     expect([...load.faults.report(), ...probe.faults.report()]).toEqual([])
     expect(service.exitCode()).toBeUndefined()
-    await expectQuiet(world, proxy, workers)
+    await expectQuiet(world, proxy)
     const lines = stateLines(service)
     const details = lines.map(line => JSON.stringify(line)).join('\n')
-    expect(lines.length / workers, details).toBeWithin(logLines.least, logLines.most + 1)
+    expect(lines.length, details).toBeWithin(logLines.least, logLines.most + 1)
     await service.end()
   } catch (error) {
     console.log(`  ${load.summary()}`)
@@ -94,17 +93,16 @@ export async function trial(
 }
 
 /**
- * Checks that no connection runs a statement, and that there are no more connections than the pools may hold, and one of
- * each process that probes.
+ * Checks that no connection runs a statement, and that there are no more connections than the pool may hold, and one that
+ * probes.
  */
-async function expectQuiet({ postgres }: World, proxy: FlakyProxy, workers: number): Promise<void> {
-  const most = POOL * workers
+async function expectQuiet({ postgres }: World, proxy: FlakyProxy): Promise<void> {
   const isQuiet = async () => {
     const { open, busy, probing } = await postgres.connections()
-    const areKept = open - probing <= most && probing <= workers
+    const areKept = open - probing <= POOL && probing <= 1
     if (busy === 0 && areKept && proxy.connections <= open) return true
     const found = `${busy} busy and ${probing} probing of ${open}, ${proxy.connections} at the proxy`
-    throw new Error(`${found}, at most ${most} are kept`)
+    throw new Error(`${found}, at most ${POOL} are kept`)
   }
   await until('no connection is busy or left over', isQuiet, TIMEOUT_MS)
 }
