@@ -15,12 +15,6 @@ export interface TestRun {
 /** More workers than cores, because most tests wait for a process, a socket or a time-out. */
 const WORKERS_PER_CORE = 3
 
-/**
- * Switches off the optimizing compiler for WebAssembly, in the tests and in the executables that they start: an embedded
- * database in a test ends before the faster code would pay for its compilation.
- */
-export const ENGINE = { BUN_JSC_useOMGJIT: '0' }
-
 /** The file system in memory that Linux has, and the bytes that a run may need there. */
 const MEMORY = '/dev/shm'
 const NEEDED_BYTES = 8 * 2 ** 30
@@ -78,7 +72,6 @@ export async function runTests(
     AXPORT_EXECUTABLE: executable,
     TEST_RUN_FOLDER: folder,
     TMPDIR,
-    ...ENGINE,
     ...env,
   }
   const run = async (name: string, files: string[], processes: number): Promise<TestRun> => {

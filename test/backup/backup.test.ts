@@ -13,7 +13,7 @@ import { cleanUp, emptyFolder } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { postToken, tryList } from '../support/http.ts'
 import { staleRecords } from '../support/import.ts'
-import { BACKENDS, listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { backUpTo, contents, fill, type Integrations, restoreFrom } from './worlds.ts'
 
 const file = join(emptyFolder(), 'axport.backup')
@@ -57,7 +57,7 @@ async function exports(
 
 /** Calls `work` with an empty database that has the current schema. */
 async function withEmpty(work: (database: TestDatabase) => Promise<void>): Promise<void> {
-  const database = await openTestDatabase('postgres')
+  const database = await openTestDatabase()
   await work(database).finally(database.close)
 }
 
@@ -101,8 +101,8 @@ test('a backup has one snapshot, even if other writers commit while it is writte
   })
 })
 
-describe.each(BACKENDS)('a backup that is restored into an empty %s database', backend => {
-  const target = useTestDatabase(backend)
+describe('a backup that is restored into an empty database', () => {
+  const target = useTestDatabase()
   beforeAll(() => restoreFrom(file, target.sql))
 
   test('has every row and the time zone, and renders every record', async () => {

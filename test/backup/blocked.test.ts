@@ -9,7 +9,7 @@ import { useTestDatabase } from '../support/hooks.ts'
 import { until } from '../support/until.ts'
 import { backUpTo } from './worlds.ts'
 
-const source = useTestDatabase('postgres')
+const source = useTestDatabase()
 const first = KEPT[0]?.table ?? ''
 const last = KEPT.at(-1)?.table ?? ''
 

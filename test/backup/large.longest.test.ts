@@ -5,7 +5,6 @@ import { badFindings } from '../support/doctor.ts'
 import { cleanUp, emptyFolder, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { importText, staleRecords } from '../support/import.ts'
-import { BACKENDS } from '../support/service.ts'
 import { backUpTo, contents, restoreFrom } from './worlds.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
@@ -18,8 +17,8 @@ beforeAll(async () => {
 })
 afterAll(cleanUp)
 
-describe.each(BACKENDS)('a backup large enough for a bulk restore into an empty %s database', backend => {
-  const target = useTestDatabase(backend)
+describe('a backup large enough for a bulk restore into an empty database', () => {
+  const target = useTestDatabase()
 
   test('is restored completely, and every record equals its source', async () => {
     const before = await definitions(target.sql)

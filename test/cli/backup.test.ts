@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { badFindings } from '../support/doctor.ts'
-import { embeddedWorld } from '../support/embedded-world.ts'
 import {
   axport,
   cleanUp,
@@ -14,7 +13,7 @@ import {
   start,
   TEST_TIMEOUT_MS,
 } from '../support/executable.ts'
-import { openWorld, succeed, WORLD } from '../support/operator.ts'
+import { openWorld, succeed } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
 
@@ -23,17 +22,15 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 const cleanups: (() => Promise<void>)[] = []
 const folder = emptyFolder()
 const file = join(folder, 'axport.backup')
-/** The URL of the database that is backed up. Its first backup is of an embedded database. */
+/** The URL of the database that is backed up. */
 let from: string
-let embedded: string
 let target: { url: string; drop(): Promise<void> }
 let db: Database
 
 beforeAll(async () => {
-  const source = await openWorld('postgres')
+  const source = await openWorld()
   cleanups.push(() => source.close())
   from = source.url
-  embedded = `embedded:${await embeddedWorld(WORLD)}`
   await succeed(from, 'integration', 'create', 'Nightly', '--organizations', 'all', '--products', '1,2')
   target = await emptyDatabase()
   db = await openDatabase(target.url, 3)
@@ -61,10 +58,10 @@ test('axport backup writes a file, and replaces an existing file only when compl
 
 test('axport backup - writes the backup to standard output, and messages to standard error', async () => {
   const { stderr } = await shell('"$AXPORT" backup - > copy', {
-    env: { DATABASE_URL: embedded },
+    env: { DATABASE_URL: from },
     cwd: folder,
   })
-  expect(stderr).toMatch(/^the backup has 3 assessments and 0 integrations as of /m)
+  expect(stderr).toMatch(/^the backup has 3 assessments and 1 integration as of /m)
   const { code, stdout } = await axport(['restore', '--check', join(folder, 'copy')])
   expect([code, stdout]).toEqual([
     0,

@@ -22,7 +22,7 @@ let database: TestDatabase
 let proxy: CommitProxy
 let env: { DATABASE_URL: string }
 beforeAll(async () => {
-  database = await openWorld('postgres')
+  database = await openWorld()
   proxy = await CommitProxy.start(database.url)
   env = { DATABASE_URL: proxy.url }
 })

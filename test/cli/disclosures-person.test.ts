@@ -10,7 +10,7 @@ import { onTerminal } from '../support/terminal.ts'
 setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
-const services = useTwoServices('postgres')
+const services = useTwoServices()
 const EMAIL = 'Zoë.Ångström@example.org'
 const NAME = 'Zoë <script>alert(1)</script> & "Ångström"'
 let integration: Awaited<ReturnType<typeof provision>>

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { axport, cleanUp } from '../support/executable.ts'
 import { getList, newToken, provision, refusal, succeed, useTwoServices } from '../support/operator.ts'
-import { backendsOf } from '../support/service.ts'
 
 afterAll(cleanUp)
 
 const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 const instant = expect.stringMatching(new RegExp(`^${INSTANT}$`))
 
-describe.each(backendsOf(import.meta.path))('while services run on %s, axport disclosures', backend => {
-  const services = useTwoServices(backend)
+describe('while services run, axport disclosures', () => {
+  const services = useTwoServices()
   const disclosures = (...args: string[]) => succeed(services.url, 'disclosures', ...args)
   let integration: Awaited<ReturnType<typeof provision>>
   beforeAll(async () => {

@@ -13,7 +13,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await openWorld('postgres')
+  database = await openWorld()
 })
 afterAll(async () => {
   await cleanUp()

@@ -13,7 +13,6 @@ import {
 } from '../support/executable.ts'
 import { ndjsonOf, organization, proctor, range } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
@@ -21,8 +20,8 @@ afterAll(cleanUp)
 const TWO = ndjsonOf([organization(12), proctor(77)])
 const INTERRUPTED = { code: 130, stdout: '', stderr: 'axport: interrupted: nothing was loaded\n' }
 
-describe.each(backendsOf(import.meta.path))('axport import into %s', backend => {
-  const database = useDatabase(backend)
+describe('axport import', () => {
+  const database = useDatabase()
   const folder = emptyFolder()
 
   const begin = async (args: string[], text = ''): Promise<Running> => {
@@ -32,17 +31,9 @@ describe.each(backendsOf(import.meta.path))('axport import into %s', backend => 
     return running
   }
 
-  /**
-   * On Postgres the lock of an import is visible; on the embedded database the import blocks all other
-   * statements.
-   */
   const hasBegun = (isTrue = true) =>
     until(`the import ${isTrue ? 'has begun' : 'is over'}`, async () => {
       const { sql } = database
-      if (backend === 'embedded') {
-        const look = sql`select`.then(() => false)
-        return (await Promise.race([look, Bun.sleep(400).then(() => true)])) === isTrue
-      }
       const { count } = await sql`
         select from pg_locks where locktype = 'advisory' and granted
           and database = (select oid from pg_database where datname = current_database())`

@@ -9,7 +9,7 @@ import { QUERIES, usePlatform } from '../support/platform-example.ts'
 afterAll(cleanUp)
 
 const platform = usePlatform()
-const database = useDatabase('postgres')
+const database = useDatabase()
 
 /** Runs an import from a platform whose URL is in a file. */
 function run(queries: string, ...args: string[]) {

@@ -5,7 +5,6 @@ import { gzipSync } from 'node:zlib'
 import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
 import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
 import { everything, importText, useDatabase } from '../support/import.ts'
-import { type Backend, backendsOf } from '../support/service.ts'
 import { NO_JSON, NO_TYPE } from '../support/wordings.ts'
 
 afterAll(cleanUp)
@@ -14,8 +13,8 @@ const TWO = ndjsonOf([organization(12, 'Lakeside'), proctor(77)])
 const LOADED = { code: 0, stdout: expect.stringMatching(/^loaded 2 lines\n/), stderr: '' }
 
 /** A database, and commands that import files of one folder into it. */
-function useImports(backend: Backend) {
-  const database = useDatabase(backend)
+function useImports() {
+  const database = useDatabase()
   const cwd = emptyFolder()
   const options = () => ({ cwd, env: { DATABASE_URL: database.url } })
   const run = (...args: string[]) => axport(['import', ...args], options())
@@ -28,8 +27,8 @@ function useImports(backend: Backend) {
   return { database, cwd, options, run, fileOf, names }
 }
 
-describe.each(backendsOf(import.meta.path))('axport import into %s', backend => {
-  const { database, run, fileOf } = useImports(backend)
+describe('axport import', () => {
+  const { database, run, fileOf } = useImports()
 
   test('loads a file and prints a summary, and loads the file again without a change', async () => {
     const windows = `\ufeff${TWO.trimEnd().replaceAll('\n', '\r\n')}`
@@ -110,7 +109,7 @@ describe.each(backendsOf(import.meta.path))('axport import into %s', backend => 
 })
 
 describe('axport import', () => {
-  const { database, cwd, options, run, fileOf, names } = useImports('postgres')
+  const { database, cwd, options, run, fileOf, names } = useImports()
 
   test('loads standard input from a pipe or a file, plain or gzipped', async () => {
     fileOf('two.gz', gzipSync(TWO))

@@ -1,17 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { embeddedWorld } from '../support/embedded-world.ts'
 import { axport, cleanUp, errorLine } from '../support/executable.ts'
-import {
-  getList,
-  ids,
-  newToken,
-  provision,
-  refusal,
-  succeed,
-  useTwoServices,
-  WORLD,
-} from '../support/operator.ts'
-import { type Backend, backendsOf, openTestDatabase } from '../support/service.ts'
+import { getList, ids, newToken, provision, refusal, succeed, useTwoServices } from '../support/operator.ts'
+import { openTestDatabase } from '../support/service.ts'
 import { onTerminal } from '../support/terminal.ts'
 
 const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
@@ -19,16 +9,16 @@ const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 afterAll(cleanUp)
 
 /** Two services, and commands on their database. */
-function useCommands(backend: Backend) {
-  const services = useTwoServices(backend)
+function useCommands() {
+  const services = useTwoServices()
   const integration = (...args: string[]) => succeed(services.url, 'integration', ...args)
   const refused = (...args: string[]) => refusal(services.url, 'integration', ...args)
   const show = async (id: string) => JSON.parse(await integration('show', id, '--json'))
   return { services, integration, refused, show }
 }
 
-describe.each(backendsOf(import.meta.path))('while two services run, on %s, axport integration', backend => {
-  const { services, integration, refused, show } = useCommands(backend)
+describe('while two services run, axport integration', () => {
+  const { services, integration, refused, show } = useCommands()
 
   test('create prints the credentials once, and they work immediately on every service', async () => {
     const scope = ['--organizations', ' 11, 10,10,', '--products', 'all']
@@ -130,7 +120,7 @@ describe.each(backendsOf(import.meta.path))('while two services run, on %s, axpo
 })
 
 describe('axport integration', () => {
-  const { services, integration, refused, show } = useCommands('postgres')
+  const { services, integration, refused, show } = useCommands()
 
   test('create --json prints one object, and accepts empty sets', async () => {
     const credentials = JSON.parse(await integration('create', 'Empty', '--json'))
@@ -369,18 +359,10 @@ describe('axport integration', () => {
 })
 
 test('axport integration list says that there is no integration yet and how to create one; with --json it prints []', async () => {
-  const { url, close } = await openTestDatabase('postgres')
+  const { url, close } = await openTestDatabase()
   expect(await succeed(url, 'integration', 'list')).toBe(
     'There are no integrations yet: axport integration create NAME makes one.\n',
   )
   expect(await succeed(url, 'integration', 'list', '--json')).toBe('[]\n')
   await close()
-})
-
-test('axport integration opens the embedded database if no service runs, and closes it again', async () => {
-  const url = `embedded:${await embeddedWorld(WORLD)}`
-  const scope = ['--organizations', '10', '--products', 'all']
-  const created = await succeed(url, 'integration', 'create', 'Alone', ...scope, '--json')
-  const { client_id } = JSON.parse(created)
-  expect(await succeed(url, 'integration', 'show', client_id)).toEndWith('2 in scope\nrequests get   200\n')
 })

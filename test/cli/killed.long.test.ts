@@ -19,7 +19,7 @@ afterAll(cleanUp)
 let database: TestDatabase
 let locker: Sql
 beforeEach(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   locker = postgres(database.url, { max: 1, onnotice: () => {} })
 })
 afterEach(async () => {

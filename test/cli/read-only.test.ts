@@ -1,5 +1,5 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { axport, cleanUp, errorLine, executable, launch, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, cleanUp, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ndjsonOf, proctor } from '../support/fixtures.ts'
 import { openWorld, provision } from '../support/operator.ts'
 
@@ -9,7 +9,7 @@ afterAll(cleanUp)
 const LINES = ndjsonOf([proctor(78)])
 
 test('a command that has something to write names a read-only database, and what to do', async () => {
-  const { sql, url, close } = await openWorld('postgres')
+  const { sql, url, close } = await openWorld()
   const { clientId } = await provision(sql)
   // A refresh writes only if a record differs.
   await sql`update export_records set is_archived = not is_archived`
@@ -34,18 +34,5 @@ test('a command that has something to write names a read-only database, and what
       'the database is read-only: it is a standby, or default_transaction_read_only is on; name the primary in DATABASE_URL',
     ])
   }
-  await close()
-})
-
-test('an import says that the embedded database works for another process, while a transaction holds it', async () => {
-  const { sql, url, close } = await openWorld('embedded')
-  const transaction = await sql.reserve()
-  await transaction`begin`
-  const command = ['sh', '-c', `'${await executable()}' import - 2>&1`]
-  const running = launch(command, { env: { DATABASE_URL: url }, stdin: { text: LINES } })
-  await running.shows(/waiting for the database, which is starting, or works for another process …/)
-  await transaction`commit`
-  transaction.release()
-  expect((await running.finished).stdout).toContain('loaded 1 line\n')
   await close()
 })

@@ -3,13 +3,13 @@ import { emptyDatabase } from '../support/cluster.ts'
 import { axport, cleanUp, errorLine } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { refusal, succeed, WORLD } from '../support/operator.ts'
-import { backendsOf, load } from '../support/service.ts'
+import { load } from '../support/service.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
 afterAll(cleanUp)
 
-describe.each(backendsOf(import.meta.path))('axport refresh, on %s,', backend => {
-  const database = useTestDatabase(backend)
+describe('axport refresh', () => {
+  const database = useTestDatabase()
 
   test('prints how many records it compared and how many differed, as a table and as JSON', async () => {
     await load(database.sql, WORLD)

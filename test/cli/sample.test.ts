@@ -5,7 +5,7 @@ import { idsOf, useDatabase } from '../support/import.ts'
 afterAll(cleanUp)
 
 describe('axport sample', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
 
   test('writes the same bytes every time, and axport import loads them', async () => {
     const [first, second] = await Promise.all([axport(['sample', '1000']), axport(['sample', '1000'])])

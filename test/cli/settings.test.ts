@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeSettings } from '../../src/config.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
@@ -15,7 +15,7 @@ let empty: TestDatabase
 let folder: string
 
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   empty = await emptyDatabase()
   folder = emptyFolder()
 })
@@ -88,16 +88,6 @@ describe('DATABASE_URL', () => {
     ['a server without encryption', () => `${database.url}?sslmode=require`, /ssl|tls|encrypt/i],
   ])('with %s is refused by serve --check, which tries once, with advice', async (_, url, message) => {
     expect(await errorWith({ DATABASE_URL: await url() }, '--check')).toMatch(message)
-  })
-
-  test('of an embedded database must name a folder that is empty or a database', async () => {
-    expect(await errorWith({ DATABASE_URL: 'embedded:' })).toMatch(/embedded:\.\/data/)
-    writeFileSync(join(folder, 'file'), 'x')
-    mkdirSync(join(folder, 'mine'))
-    writeFileSync(join(folder, 'mine', 'thesis.txt'), 'x')
-    expect(await errorWith({ DATABASE_URL: 'embedded:file' })).toMatch(/file.*not a folder/)
-    expect(await errorWith({ DATABASE_URL: 'embedded:mine' })).toMatch(/thesis\.txt.*empty folder/)
-    expect(readdirSync(join(folder, 'mine'))).toEqual(['thesis.txt'])
   })
 })
 

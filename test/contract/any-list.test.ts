@@ -154,12 +154,11 @@ function encode({ asked, spelling, noise }: Question): string {
 }
 
 const RUNS = {
-  postgres: { runs: 20, thorough: 30 },
-  'serve --workers 2': { runs: 20 },
-  embedded: { runs: 5 },
+  'in process': { runs: 20, thorough: 30 },
+  serve: { runs: 20 },
 }
 
-describe.each(kindsOf('data', 'any list request'))('any list request (%s)', kind => {
+describe.each(kindsOf())('any list request (%s)', kind => {
   const service = use(() => startKind(kind))
 
   /** The texts of all records, read page by page until the count is reached (contract L7). */

@@ -10,14 +10,13 @@ import { provisionScopes } from '../support/stored-platform.ts'
 import { kindsOf, startKind } from './support/kinds.ts'
 
 const RUNS = {
-  postgres: { runs: 8, thorough: 12 },
-  'serve --workers 2': { runs: 8 },
-  embedded: { runs: 3 },
+  'in process': { runs: 8, thorough: 12 },
+  serve: { runs: 8 },
 }
 
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 
-describe.each(kindsOf('data', 'any retrieve request'))('any retrieve request (%s)', kind => {
+describe.each(kindsOf())('any retrieve request (%s)', kind => {
   const service = use(() => startKind(kind))
 
   test('gets the record for the id of an overall assessment in the scope, and 404 for any other id', async () => {

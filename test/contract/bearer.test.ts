@@ -5,7 +5,6 @@ import { contract, LIST, SCOPE } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
 const setup = {
-  dependsOn: 'data',
   lines: [...world(), organization(20), assessment(9001)],
   integrations: { main: SCOPE, other: SCOPE },
 } as const

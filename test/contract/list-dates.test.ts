@@ -7,7 +7,6 @@ import { rule } from './support/rule.ts'
 const at = (id: number, certified_at: string) => assessment(id, { certified_at })
 
 const setup = {
-  dependsOn: 'data',
   lines: [
     ...world(),
     at(1, '2026-03-01T04:59:59.999999Z'),

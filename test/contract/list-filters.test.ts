@@ -17,7 +17,6 @@ import { rule } from './support/rule.ts'
 const day = (n: number) => ({ certified_at: `2026-01-0${n}T12:00:00Z` })
 
 const setup = {
-  dependsOn: 'data',
   lines: [
     ...world(),
     organization(20),

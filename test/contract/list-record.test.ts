@@ -26,7 +26,6 @@ const ODD_SEID = ODD.replaceAll(/\p{Cc}/gu, '')
 const EDUCATOR_OF_ODD = { seid: ODD_SEID, name: ODD, first_name: ODD, last_name: ODD, email: ODD }
 
 const setup = {
-  dependsOn: 'data',
   lines: [
     ...world(),
     organization(20, `École ${FAR}`),

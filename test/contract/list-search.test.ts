@@ -31,7 +31,6 @@ const people = [
 ]
 
 const setup = {
-  dependsOn: 'data',
   lines: [
     organization(10, 'Orgname'),
     product(1, 'Basic Skills'),

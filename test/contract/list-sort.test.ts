@@ -43,7 +43,6 @@ function expected(sort: NameSort): number[] {
 const [NAMED, DATED, PARTED, TIED] = [10, 20, 30, 40]
 
 const setup = {
-  dependsOn: 'data',
   lines: [
     ...world(),
     organization(DATED),

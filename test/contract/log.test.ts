@@ -13,7 +13,6 @@ const PERSONAL = {
 const SEARCHED = 'Searchedtext'
 
 const setup = {
-  dependsOn: 'protocol',
   lines: [
     ...world(),
     proctor(78, 'Proctorperson'),

@@ -5,7 +5,6 @@ import { contract, LIST, messageOnly, SCOPE, TOKEN } from './support/contract.ts
 import { rule } from './support/rule.ts'
 
 const setup = {
-  dependsOn: 'protocol',
   lines: [...world(), assessment(9001)],
   integrations: { main: SCOPE, empty: { organizations: [], products: [1] } },
 } as const

@@ -4,7 +4,7 @@ import { dial } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { contract, LIST, SCOPE, TOKEN } from './support/contract.ts'
 
-const setup = { dependsOn: 'protocol', lines: world(), integrations: { main: SCOPE } } as const
+const setup = { lines: world(), integrations: { main: SCOPE } } as const
 
 // docs/integrate/errors.md says what Bun does with a request that comes before the answer to the one before it.
 contract('A request that is sent before the answer to the one before it', setup, api => {

@@ -4,7 +4,6 @@ import { contract, LIST, messageOnly, NOTHING, SCOPE } from './support/contract.
 import { rule } from './support/rule.ts'
 
 const setup = {
-  dependsOn: 'data',
   lines: [...world(), assessment(9001)],
   integrations: {
     complete: SCOPE,

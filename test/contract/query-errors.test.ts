@@ -4,7 +4,6 @@ import { assessment, world } from '../support/fixtures.ts'
 import { contract, expectUnreadable, LIST, messageOnly, SCOPE } from './support/contract.ts'
 
 const setup = {
-  dependsOn: 'protocol',
   lines: [...world(), assessment(1)],
   integrations: { main: SCOPE },
 } as const

@@ -5,7 +5,6 @@ import { contract, expectUnreadable } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
 const setup = {
-  dependsOn: 'protocol',
   lines: [
     ...world(),
     organization(20),

@@ -5,7 +5,7 @@ import { contract, LIST, messageOnly, SCOPE } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
 const setup = {
-  dependsOn: 'endpoint',
+  coversEndpoint: true,
   lines: [
     ...world(),
     organization(30),

@@ -16,7 +16,7 @@ import {
 import { rule } from './support/rule.ts'
 
 type Clients = 'main' | 'other'
-const setup = { dependsOn: 'protocol', lines: world(), integrations: { main: SCOPE, other: SCOPE } } as const
+const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } } as const
 
 contract('The client', setup, api => {
   describe('of a token request', () => {

@@ -3,7 +3,7 @@ import { NO_JSON_OBJECTS, NO_UTF8, words } from '../support/bad-values.ts'
 import { world } from '../support/fixtures.ts'
 import { contract, expectOAuthError, GRANT, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 
-const setup = { dependsOn: 'protocol', lines: world(), integrations: { main: SCOPE, other: SCOPE } } as const
+const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } } as const
 const MAX_BODY = 16 * 1024
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 

@@ -4,7 +4,6 @@ import { type Answer, basic, contract, GRANT, NOTHING, oauthError, SCOPE, TOKEN 
 import { rule } from './support/rule.ts'
 
 const setup = {
-  dependsOn: 'protocol',
   lines: world(),
   integrations: { main: SCOPE, empty: NOTHING },
 } as const

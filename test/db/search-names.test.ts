@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { useTestDatabase } from '../support/hooks.ts'
-import { backendsOf } from '../support/service.ts'
 import { undone } from './source.ts'
 
 /**
@@ -38,8 +37,8 @@ all')`,
   `truncate products cascade`,
 ]
 
-describe.each(backendsOf(import.meta.path))('the names that a search reads, on %s,', backend => {
-  const db = useTestDatabase(backend)
+describe('the names that a search reads', () => {
+  const db = useTestDatabase()
 
   const line = (name: string) => name.toLowerCase().replaceAll('\n', ' ')
 

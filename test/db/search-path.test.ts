@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
 import { useTestDatabase } from '../support/hooks.ts'
-import { backendsOf } from '../support/service.ts'
 import { undone } from './source.ts'
 
 /**
@@ -26,65 +25,62 @@ const WRITES: [write: string, shown: string][] = [
   ],
 ]
 
-describe.each(backendsOf(import.meta.path))(
-  'a writer whose search_path finds other tables with the same names first, on %s,',
-  backend => {
-    const db = useTestDatabase(backend)
-    beforeAll(async () => {
-      await db.sql.unsafe(`
+describe('a writer whose search_path finds other tables with the same names first', () => {
+  const db = useTestDatabase()
+  beforeAll(async () => {
+    await db.sql.unsafe(`
       insert into organizations values (1, 'Lakeside'); insert into products values (1, 'Reading');
       insert into users (id, name) values (1, 'Ana Ruiz'), (2, 'Pia Proctor');
       insert into assessments values (1, 1, 1, 1, now());
       insert into assessment_parts values (1, 1, 1, null, null, 2)`)
-    })
+  })
 
-    const writes = PLACES.flatMap(place => WRITES.map(([write, shown]) => ({ place, write, shown })))
+  const writes = PLACES.flatMap(place => WRITES.map(([write, shown]) => ({ place, write, shown })))
 
-    test.each(writes)('in $place, changes the records by: $write', async ({ place, write, shown }) => {
-      const { documents, different } = await undone(db.sql, async sql => {
-        await becomeLoader(sql, place)
-        await sql.unsafe(`set constraints all deferred; ${write}`)
-        await sql`reset role`
-        await sql`set local search_path = public`
-        const documents = await sql<
-          { document: string }[]
-        >`select document from public.export_records order by id`
-        const different = await sql`
+  test.each(writes)('in $place, changes the records by: $write', async ({ place, write, shown }) => {
+    const { documents, different } = await undone(db.sql, async sql => {
+      await becomeLoader(sql, place)
+      await sql.unsafe(`set constraints all deferred; ${write}`)
+      await sql`reset role`
+      await sql`set local search_path = public`
+      const documents = await sql<
+        { document: string }[]
+      >`select document from public.export_records order by id`
+      const different = await sql`
         select from public.export_records r full join public.export_records_rendered v on v.id = r.id
         where r is distinct from v`
-        return { documents: documents.map(row => row.document).join('\n'), different: different.length }
-      })
-      expect(documents).toContain(shown)
-      expect(different).toBe(0)
+      return { documents: documents.map(row => row.document).join('\n'), different: different.length }
     })
+    expect(documents).toContain(shown)
+    expect(different).toBe(0)
+  })
 
-    test.each(PLACES)('in %s, deletes the right records and no others', async place => {
-      const left = await undone(db.sql, async sql => {
-        await sql`insert into assessments values (2, 1, 1, 1, now())`
-        await sql`insert into assessment_parts values (2, 2, 1, null, null, 2)`
-        await becomeLoader(sql, place)
-        await sql`delete from public.assessments where id = 1`
-        return [...(await sql<{ id: string }[]>`select id from public.export_records`)]
-      })
-      expect(left).toEqual([{ id: '2' }])
+  test.each(PLACES)('in %s, deletes the right records and no others', async place => {
+    const left = await undone(db.sql, async sql => {
+      await sql`insert into assessments values (2, 1, 1, 1, now())`
+      await sql`insert into assessment_parts values (2, 2, 1, null, null, 2)`
+      await becomeLoader(sql, place)
+      await sql`delete from public.assessments where id = 1`
+      return [...(await sql<{ id: string }[]>`select id from public.export_records`)]
     })
+    expect(left).toEqual([{ id: '2' }])
+  })
 
-    /** From here on the transaction runs as a role with the privileges of a loader, which owns the decoys. */
-    async function becomeLoader(sql: TransactionSql, place: (typeof PLACES)[number]): Promise<void> {
-      const role = `axport_test_${randomBytes(6).toString('hex')}`
-      await sql.unsafe(`
+  /** From here on the transaction runs as a role with the privileges of a loader, which owns the decoys. */
+  async function becomeLoader(sql: TransactionSql, place: (typeof PLACES)[number]): Promise<void> {
+    const role = `axport_test_${randomBytes(6).toString('hex')}`
+    await sql.unsafe(`
       create role ${role}; create schema ${role} authorization ${role};
       grant all on all tables in schema public to ${role}; set local role ${role};
       set local search_path = "$user", public`)
-      const tables = await sql<{ name: string }[]>`
+    const tables = await sql<{ name: string }[]>`
       select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`
-      for (const { name } of tables) {
-        await sql.unsafe(
-          place === 'temporary tables'
-            ? `create temporary table ${name} (like public.${name}) on commit drop`
-            : `create table ${role}.${name} (like public.${name})`,
-        )
-      }
+    for (const { name } of tables) {
+      await sql.unsafe(
+        place === 'temporary tables'
+          ? `create temporary table ${name} (like public.${name}) on commit drop`
+          : `create table ${role}.${name} (like public.${name})`,
+      )
     }
-  },
-)
+  }
+})

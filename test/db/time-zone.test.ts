@@ -3,7 +3,7 @@ import { Failure } from '../../src/errors.ts'
 import { setTimeZone } from '../../src/postgres/schema/time-zone.ts'
 import { useService } from '../support/hooks.ts'
 import { list } from '../support/http.ts'
-import { authorize, backendsOf, load } from '../support/service.ts'
+import { authorize, load } from '../support/service.ts'
 
 /**
  * The rules of contract/list-dates.test.ts for zones and days of every kind, and the command that sets the
@@ -50,8 +50,8 @@ function justBefore(instant: string): string {
   return new Date(Date.parse(instant) - 1000).toISOString().replace('.000Z', '.999999Z')
 }
 
-describe.each(backendsOf(import.meta.path))('the time zone of the platform, on %s:', backend => {
-  const service = useService(backend)
+describe('the time zone of the platform', () => {
+  const service = useService()
   let token: string
   beforeAll(async () => {
     await service.sql`insert into organizations values (1, 'Lakeside')`

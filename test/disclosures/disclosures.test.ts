@@ -7,7 +7,6 @@ import { integrationsShown } from '../../src/disclosures/shown.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { deleteIntegration, describeIntegration } from '../../src/integrations/lifecycle.ts'
 import { useTestDatabase } from '../support/hooks.ts'
-import { BACKENDS } from '../support/service.ts'
 
 const LARGE = '9007199254740993'
 const DAY = 86_400
@@ -27,8 +26,8 @@ async function each(sql: Sql, question: Question): Promise<Disclosure[]> {
   return all
 }
 
-describe.each(BACKENDS)('the report of disclosures, on %s,', backend => {
-  const database = useTestDatabase(backend)
+describe('the report of disclosures', () => {
+  const database = useTestDatabase()
   let nightly: string
   let gone: string
   let keys: string[]

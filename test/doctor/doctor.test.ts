@@ -1,6 +1,4 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import postgres from 'postgres'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
@@ -9,12 +7,12 @@ import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { record } from '../support/disclosures.ts'
 import { badFindings, CHECKS, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'
-import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
+import { axport, cleanUp, errorLine } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { everything } from '../support/import.ts'
-import { openWorld, succeed } from '../support/operator.ts'
+import { succeed } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
-import { migratedFolder, openTestDatabase } from '../support/service.ts'
+import { openTestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
@@ -64,24 +62,10 @@ describe('axport doctor on a healthy database', () => {
   })
 
   test('finds nothing wrong with a database that has no data yet', async () => {
-    const { url, close } = await openTestDatabase('postgres')
+    const { url, close } = await openTestDatabase()
     expect(await badFindings(url)).toEqual([])
     expect(await detailOf(url, 'last import')).toBe('none yet by axport import')
     await close()
-  })
-
-  test('finds nothing wrong with the embedded database, served by a process or not', async () => {
-    const { url, close } = await openWorld('embedded')
-    const examine = (url: string) => axport(['doctor', '--full'], { env: { DATABASE_URL: url } })
-    // This process serves it, and a process of its own examines it.
-    const served = await examine(url)
-    expect(served.code).toBe(0)
-    expect(served.stdout).toMatch(/^database +ok +reached \(embedded\)$/m)
-    expect(served.stdout).not.toMatch(/ (warning|wrong) /)
-    await close()
-    const alone = await examine(`embedded:${await migratedFolder()}`)
-    expect(alone.code).toBe(0)
-    expect(alone.stdout).not.toMatch(/ (warning|wrong) /)
   })
 })
 
@@ -330,16 +314,6 @@ describe('axport doctor reports', () => {
     for (const finding of findings)
       await sql.unsafe(/(?:is missing|slow): (.*)$/s.exec(finding)?.[1] ?? 'no advice')
     expect(await badFindings(url)).toEqual([])
-  })
-
-  test('a folder without a database, and creates none there', async () => {
-    const folder = emptyFolder()
-    for (const path of [folder, join(folder, 'mistyped')]) {
-      expect(await badFindings(`embedded:${path}`)).toEqual([
-        `database: wrong, ${path} holds no database: is the folder in DATABASE_URL right? axport migrate makes a new one there`,
-      ])
-    }
-    expect(readdirSync(folder)).toEqual([])
   })
 
   test('a server that is too old, a wrong encoding, and a wrong clock', async () => {

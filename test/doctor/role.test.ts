@@ -9,7 +9,7 @@ import type { TestDatabase } from '../support/service.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await openWorld('postgres')
+  database = await openWorld()
 })
 afterAll(async () => {
   await cleanUp()

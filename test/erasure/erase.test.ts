@@ -5,7 +5,7 @@ import { assessment, educator, multiPart, part, proctor, REFERENCED } from '../s
 import { useService } from '../support/hooks.ts'
 import { tryList } from '../support/http.ts'
 import { everything, idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
-import { authorize, backendsOf } from '../support/service.ts'
+import { authorize } from '../support/service.ts'
 
 const onWait = () => {}
 const erase = (sql: Sql, id: number, dryRun = false) => erasePerson(sql, String(id), { dryRun, onWait })
@@ -41,8 +41,8 @@ const NOTHING: Erasure = {
   unwiped: undefined,
 }
 
-describe.each(backendsOf(import.meta.path))('an erasure on %s', backend => {
-  const database = useDatabase(backend)
+describe('an erasure', () => {
+  const database = useDatabase()
   beforeEach(async () => {
     await database.sql`truncate erasures`
     await importLines(database.sql, ...WITH_XENIA)
@@ -154,8 +154,7 @@ describe.each(backendsOf(import.meta.path))('an erasure on %s', backend => {
     const halfway = async () => {
       const onWait = () => hasWaited?.()
       erased = erasePerson(database.sql, String(XENIA), { dryRun: false, onWait })
-      // The embedded database has one connection, for which the erasure waits without a message.
-      if (backend === 'postgres') await waiting
+      await waiting
     }
     await importWith(database.sql, { halfway }, ...WITH_XENIA)
     expect(await erased).toMatchObject({ assessments: 2 })

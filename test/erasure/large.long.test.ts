@@ -18,7 +18,7 @@ async function eraseThem(sql: Sql): Promise<void> {
   for (const id of ERASED) await erasePerson(sql, id, { dryRun: false, onWait: () => {} })
 }
 
-const database = useDatabase('postgres')
+const database = useDatabase()
 
 test('a bulk load and a bulk restore leave erased people out, and load everything else', async () => {
   const { sql } = database
@@ -40,7 +40,7 @@ test('a bulk load and a bulk restore leave erased people out, and load everythin
       expect(await importText(sql, SAMPLE)).toMatchObject({ erased: { people: 2, lines: 42 } }),
     async (sql: Sql) => expect(await restoreFrom(file, sql)).toBe(2),
   ]) {
-    const empty = await openTestDatabase('postgres')
+    const empty = await openTestDatabase()
     await eraseThem(empty.sql)
     const before = await definitions(empty.sql)
     await load(empty.sql)

@@ -18,7 +18,6 @@ import {
   useDatabase,
 } from '../support/import.ts'
 import { round, usePlatform } from '../support/platform-example.ts'
-import { backendsOf } from '../support/service.ts'
 
 afterAll(cleanUp)
 
@@ -32,8 +31,8 @@ const ALL = [
   assessment(50),
 ]
 
-describe.each(backendsOf(import.meta.path))('an import into %s after an erasure', backend => {
-  const database = useDatabase(backend)
+describe('an import after an erasure', () => {
+  const database = useDatabase()
   const erase = (id: number) => erasePerson(database.sql, String(id), { dryRun: false, onWait: () => {} })
   beforeEach(async () => {
     await database.sql`truncate erasures`
@@ -209,7 +208,7 @@ describe.each(backendsOf(import.meta.path))('an import into %s after an erasure'
 })
 
 describe('a feed after an erasure', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
   const platform = usePlatform()
 
   test('leaves the person out of every round, and later rounds succeed', async () => {

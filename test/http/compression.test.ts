@@ -37,7 +37,7 @@ describe('A compressed answer', () => {
   let client: Awaited<ReturnType<typeof authorize>>
 
   beforeAll(async () => {
-    service = await startService('postgres')
+    service = await startService()
     await load(service.sql, [...world(), ...range(60, at => assessment(9000 + at))])
     client = await authorize(service, [10], [1])
   })

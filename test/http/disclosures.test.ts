@@ -6,7 +6,7 @@ import { record, recorded } from '../support/disclosures.ts'
 import { assessment, educator, ORGANIZATION, organization, PRODUCT, world } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
 import { bearer, get, idsOf, LIST, type ListBody, send } from '../support/http.ts'
-import { authorize, backendsOf, load } from '../support/service.ts'
+import { authorize, load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { DISK_FULL } from '../support/wordings.ts'
 
@@ -16,8 +16,8 @@ const LARGE = 4_000_000_000
 /** An organization whose records only one test reads. */
 const OTHER = 20
 
-describe.each(backendsOf(import.meta.path))('while disclosures are recorded (%s)', backend => {
-  const service = useService(backend)
+describe('while disclosures are recorded', () => {
+  const service = useService()
   let client: Awaited<ReturnType<typeof authorize>>
 
   beforeAll(async () => {
@@ -241,7 +241,7 @@ describe.each(backendsOf(import.meta.path))('while disclosures are recorded (%s)
 })
 
 describe('answers that wait for the recording of their disclosures', () => {
-  const service = useService('postgres')
+  const service = useService()
   const clients: Awaited<ReturnType<typeof authorize>>[] = []
 
   beforeAll(async () => {

@@ -19,7 +19,7 @@ let reference: typeof service
 let credentials: { client_id: string; client_secret: string }
 
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   const hostile = educator(EDUCATOR, { name: HOSTILE, seid: 'S1' })
   await load(database.sql, world())
   await load(database.sql, [hostile, assessment(9001), assessment(9002)])

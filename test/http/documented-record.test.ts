@@ -10,7 +10,7 @@ const page = readFileSync(join(import.meta.dir, '../../docs/integrate/record.md'
 
 let service: TestService
 beforeAll(async () => {
-  service = await startService('postgres')
+  service = await startService()
   const [, zone = ''] = /in the time zone `([^`]+)`/.exec(page) ?? []
   await setTimeZone(service.sql, zone)
   await load(

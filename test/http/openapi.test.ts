@@ -36,7 +36,7 @@ let service: TestService
 let json: string
 let document: Document
 beforeAll(async () => {
-  service = await startService('postgres')
+  service = await startService()
   json = await (await fetch(`${service.baseUrl}/openapi.json`)).text()
   document = JSON.parse(json) as Document
 })

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 let database: TestDatabase
 let clientId: string
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   await load(database.sql, world())
   ;({ clientId } = await createIntegration(database.sql, 'One', 'all', 'all'))
 })

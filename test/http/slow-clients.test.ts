@@ -6,7 +6,7 @@ import { listen, openTestDatabase, type TestDatabase } from '../support/service.
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
 })
 afterAll(() => database.close())
 

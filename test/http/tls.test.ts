@@ -25,7 +25,7 @@ let database: TestDatabase
 let env: { DATABASE_URL: string; TLS_CERT_FILE: string; TLS_KEY_FILE: string }
 
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   const folder = emptyFolder()
   env = {
     DATABASE_URL: database.url,

@@ -7,7 +7,7 @@ import { assessment, educator, organization, product, REFERENCED } from '../supp
 import { idsOf, list } from '../support/http.ts'
 import { importLines, useDatabase } from '../support/import.ts'
 import { Floors, holds } from '../support/property.ts'
-import { authorize, backendsOf, listen } from '../support/service.ts'
+import { authorize, listen } from '../support/service.ts'
 import { seed, thorough } from '../support/tier.ts'
 
 /**
@@ -143,8 +143,8 @@ test('the reason against a bad line is one clause on one line and quotes no text
   await holds(property, { runs: 1000, floors })
 })
 
-describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
-  const database = useDatabase(backend)
+describe('an import', () => {
+  const database = useDatabase()
 
   test('loads any valid lines or reports the bad ones by number, and the database refuses none', async () => {
     const any = fc.array(fc.oneof(named, user, anyAssessment), { minLength: 1, maxLength: 6 })

@@ -22,7 +22,6 @@ import {
   staleRecords,
   useDatabase,
 } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { missing, NO_JSON } from '../support/wordings.ts'
 
@@ -44,8 +43,8 @@ async function seen(sql: Sql): Promise<string> {
   return JSON.stringify(row)
 }
 
-describe.each(backendsOf(import.meta.path))('concurrent statements on %s', backend => {
-  const database = useDatabase(backend)
+describe('concurrent statements', () => {
+  const database = useDatabase()
 
   test('a reader sees the state before or after an import, and no state between', async () => {
     const { sql } = database
@@ -110,7 +109,7 @@ describe.each(backendsOf(import.meta.path))('concurrent statements on %s', backe
 })
 
 describe('concurrent statements on postgres', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
 
   /** Runs an import beside a transaction that has written, commits that when the import waits for it, and loads. */
   const importBeside = (write: (writer: TransactionSql) => Promise<unknown>, ...lines: object[]) =>

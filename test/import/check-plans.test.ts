@@ -29,7 +29,7 @@ interface Plan {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
-const database = useDatabase('postgres')
+const database = useDatabase()
 
 /** With fewer people, the planner of Postgres 15 chooses other plans. */
 const PEOPLE = 20_000

@@ -9,7 +9,6 @@ import { openSource } from '../../src/import/source.ts'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { everything, importLines, partsOf, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 import { missing, NO_ID } from '../support/wordings.ts'
 import { FILES, folderOf } from './csv-files.ts'
 
@@ -47,8 +46,8 @@ const reasons = (result: ImportResult) => {
   return result.problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
 }
 
-describe.each(backendsOf(import.meta.path))('CSV files imported into %s', backend => {
-  const database = useDatabase(backend)
+describe('imported CSV files', () => {
+  const database = useDatabase()
   const loadFiles = (files: Record<string, string>, options?: ImportOptions) =>
     load(database.sql, folderOf(files), options)
   const parts = () => partsOf(database.sql)

@@ -17,7 +17,7 @@ import {
 import { importLines, useDatabase } from '../support/import.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
-const database = useDatabase('postgres')
+const database = useDatabase()
 const WORLD = [
   ...REFERENCED,
   organization(11),

@@ -22,7 +22,6 @@ import {
   useDatabase,
   versionOf,
 } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 
 // The example of the import format in the documents, with two proctors added.
 const EXAMPLE = `{"type":"organization","id":12,"name":"Lakeside District"}
@@ -52,8 +51,8 @@ const documents = async (sql: Sql) =>
     row => row.document,
   )
 
-describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
-  const database = useDatabase(backend)
+describe('an import', () => {
+  const database = useDatabase()
 
   async function loaded(...lines: object[]): Promise<Record<string, number[]>> {
     expect(await importLines(database.sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })

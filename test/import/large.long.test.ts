@@ -4,18 +4,10 @@ import { assessment, multiPart, ndjsonOf, REFERENCED, range, removal } from '../
 import { everything, importLines, importText, partsOf, staleRecords, useDatabase } from '../support/import.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
-import { ASSESSMENTS, definitions, expectFirstLoad, SAMPLE } from './large-load.ts'
-
-describe('a bulk load of an empty embedded database', () => {
-  const database = useDatabase('embedded')
-
-  test('restores indexes and foreign keys, and renders every record correctly', async () => {
-    await expectFirstLoad(database.sql)
-  })
-})
+import { ASSESSMENTS, definitions, SAMPLE } from './large-load.ts'
 
 describe('a bulk load', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
   const newRole = useRoles()
 
   test('of a dry run is rolled back completely', async () => {

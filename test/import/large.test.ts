@@ -2,8 +2,8 @@ import { test } from 'bun:test'
 import { useDatabase } from '../support/import.ts'
 import { expectFirstLoad } from './large-load.ts'
 
-const database = useDatabase('postgres')
+const database = useDatabase()
 
-test('a bulk load of an empty Postgres restores indexes and foreign keys, and renders every record correctly', async () => {
+test('a bulk load of an empty database restores indexes and foreign keys, and renders every record correctly', async () => {
   await expectFirstLoad(database.sql)
 })

@@ -4,7 +4,6 @@ import type { Sql } from 'postgres'
 import { erasePerson, removeTombstone } from '../../src/erasure/erase.ts'
 import { everything, importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { Floors, holds } from '../support/property.ts'
-import { backendsOf } from '../support/service.ts'
 
 /**
  * A model of an import in memory. A line sets some fields of a record, and the others stay. Lines for one id
@@ -233,8 +232,8 @@ const FIRST = [1, 2].flatMap((id): Line[] =>
 
 const onWait = () => {}
 
-describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
-  const database = useDatabase(backend)
+describe('an import', () => {
+  const database = useDatabase()
 
   test('of any sequence of files follows the model, or is refused and changes nothing', async () => {
     const { sql } = database

@@ -10,8 +10,8 @@ setDefaultTimeout(120_000)
 afterAll(cleanUp)
 
 const platform = usePlatform()
-const fed = useDatabase('postgres')
-const loaded = useDatabase('postgres')
+const fed = useDatabase()
+const loaded = useDatabase()
 
 /** In seconds. No transaction of this test stays open that long. */
 const OVERLAP = 120

@@ -30,7 +30,7 @@ setDefaultTimeout(120_000)
 const HELD = `select person_no as id, given as name from people where pg_advisory_xact_lock_shared(42) is not null`
 
 describe('axport import --every', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
   const all = (name: string) => readFileSync(join(QUERIES, name), 'utf8')
   const queries = folderOf({
     ...Object.fromEntries(

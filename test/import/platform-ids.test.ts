@@ -19,7 +19,7 @@ const EXAMPLE = Object.fromEntries(
 const reasonOf = (result: ImportResult) => (result.loaded ? 'it was loaded' : result.problems[0]?.reason)
 
 describe('the documented queries', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
   beforeEach(async () => {
     await database.sql`delete from feeds`
   })
@@ -153,7 +153,7 @@ test('the documented chance of a collision is the one of keys with 52 random bit
 })
 
 describe('the documented grants', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
   const platform = usePlatform()
 
   test('are enough to read the platform, and the error without each of them is the documented one', async () => {

@@ -7,7 +7,6 @@ import { educator } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { exported, round, usePlatform } from '../support/platform-example.ts'
 import { queriesWith } from '../support/platform-queries.ts'
-import { backendsOf } from '../support/service.ts'
 import { missing } from '../support/wordings.ts'
 
 afterAll(cleanUp)
@@ -19,8 +18,8 @@ const QUERIES = queriesWith({
     where changed_at >= current_setting('axport.since')::timestamptz`,
 })
 
-describe.each(backendsOf(import.meta.path))('a feed into %s with --rejects', backend => {
-  const database = useDatabase(backend)
+describe('a feed with --rejects', () => {
+  const database = useDatabase()
   const platform = usePlatform()
   let rejects: Reject[] = []
   beforeEach(async () => {

@@ -6,7 +6,6 @@ import { organization } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
 import { exported, round, usePlatform } from '../support/platform-example.ts'
 import { queriesWith } from '../support/platform-queries.ts'
-import { backendsOf } from '../support/service.ts'
 
 afterAll(cleanUp)
 
@@ -24,8 +23,8 @@ const SOFTLY = {
     where o.state = 'complete' and (select count(*) from stages t where t.observation_no = s.observation_no) > 1`,
 }
 
-describe.each(backendsOf(import.meta.path))('a round of a feed into %s', backend => {
-  const database = useDatabase(backend)
+describe('a round of a feed', () => {
+  const database = useDatabase()
   const platform = usePlatform()
   beforeEach(async () => {
     await database.sql`truncate feeds, feed_rejects`

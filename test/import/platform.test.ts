@@ -9,7 +9,6 @@ import { cleanUp } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { everything, idsOf, staleRecords, useDatabase } from '../support/import.ts'
 import { exported, QUERIES, round, usePlatform } from '../support/platform-example.ts'
-import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { folderOf } from './csv-files.ts'
 
@@ -31,9 +30,9 @@ const messageOf = async (work: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
-describe.each(backendsOf(import.meta.path))('a feed from a platform into %s', backend => {
+describe('a feed from a platform', () => {
   // Not emptied before each test: to find all rows unchanged takes a round half as long as to load them.
-  const database = useTestDatabase(backend)
+  const database = useTestDatabase()
   const platform = usePlatform()
   beforeEach(async () => {
     await database.sql`delete from feeds`
@@ -226,7 +225,7 @@ describe.each(backendsOf(import.meta.path))('a feed from a platform into %s', ba
 })
 
 describe('the platform of a feed', () => {
-  const database = useDatabase('postgres')
+  const database = useDatabase()
   const platform = usePlatform()
 
   test('is explained without running a query: the columns found, missing, left out and unknown', async () => {

@@ -14,13 +14,12 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { everything, importLines, problems, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 import { missing, NO_JSON, NO_TYPE } from '../support/wordings.ts'
 
 const parted = (id: number, ...parts: number[]) => multiPart(id, parts)
 
-describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
-  const database = useDatabase(backend)
+describe('an import', () => {
+  const database = useDatabase()
 
   /**
    * Loads REFERENCED and `before`, then `lines`. Returns the reasons, and checks that `lines` changed nothing.

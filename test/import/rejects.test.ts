@@ -14,7 +14,6 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 import { missing, NO_JSON } from '../support/wordings.ts'
 
 test('the file of rejects replaces the temporary file of a killed process with the same id', () => {
@@ -28,8 +27,8 @@ test('the file of rejects replaces the temporary file of a killed process with t
   rmSync(folder, { recursive: true })
 })
 
-describe.each(backendsOf(import.meta.path))('an import into %s with --rejects', backend => {
-  const database = useDatabase(backend)
+describe('an import with --rejects', () => {
+  const database = useDatabase()
 
   async function load(...lines: (object | string)[]) {
     const rejects: Reject[] = []

@@ -12,14 +12,13 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importWith, problems, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 import { missing } from '../support/wordings.ts'
 
 const short = { type: 'user', id: 5, name: 'Ana' }
 const full = educator(5, { name: 'Ana' })
 
-describe.each(backendsOf(import.meta.path))('lines for one id, imported into %s,', backend => {
-  const database = useDatabase(backend)
+describe('imported lines for one id', () => {
+  const database = useDatabase()
 
   test('count as one if they are equal, in any order of keys and any form of values', async () => {
     const { sql } = database

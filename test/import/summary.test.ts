@@ -15,7 +15,6 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { importLines, staleRecords, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 
 const counts = (inserted: number, updated: number, unchanged: number, deleted: number) => ({
   inserted,
@@ -25,8 +24,8 @@ const counts = (inserted: number, updated: number, unchanged: number, deleted: n
 })
 const none = counts(0, 0, 0, 0)
 
-describe.each(backendsOf(import.meta.path))('the summary of an import into %s', backend => {
-  const database = useDatabase(backend)
+describe('the summary of an import', () => {
+  const database = useDatabase()
 
   async function summaryOf(...lines: object[]) {
     const result = await importLines(database.sql, ...lines)

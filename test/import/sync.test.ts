@@ -21,13 +21,12 @@ import {
   staleRecords,
   useDatabase,
 } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 const all = { sync: { percent: 100 } } satisfies ImportOptions
 
-describe.each(backendsOf(import.meta.path))('an import into %s with --sync', backend => {
-  const database = useDatabase(backend)
+describe('an import with --sync', () => {
+  const database = useDatabase()
 
   const load = (options: ImportOptions, ...lines: (object | string)[]) =>
     importWith(database.sql, options, ...lines)

@@ -12,7 +12,6 @@ import {
   world,
 } from '../support/fixtures.ts'
 import { importLines, importWith, partsOf, problems, staleRecords, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 
 const user = (fields: object): Line => ({ type: 'user', id: EDUCATOR, ...fields })
 const STORED = {
@@ -24,8 +23,8 @@ const STORED = {
   record_status: 'archived',
 }
 
-describe.each(backendsOf(import.meta.path))('a field that a line omits, imported into %s,', backend => {
-  const database = useDatabase(backend)
+describe('a field that an imported line omits', () => {
+  const database = useDatabase()
 
   const loaded = async (...lines: object[]) => {
     const result = await importLines(database.sql, ...lines)

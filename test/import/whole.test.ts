@@ -3,15 +3,14 @@ import { Failure } from '../../src/errors.ts'
 import type { ImportResult } from '../../src/import/result.ts'
 import { assessment, educator, ndjsonOf, organization, REFERENCED, range } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importText, useDatabase } from '../support/import.ts'
-import { backendsOf } from '../support/service.ts'
 import { NO_JSON } from '../support/wordings.ts'
 
 const TWO = [organization(1), organization(2)]
 const end = (lines: unknown) => ({ type: 'end', lines })
 const sync = { percent: 100 }
 
-describe.each(backendsOf(import.meta.path))('an import into %s', backend => {
-  const database = useDatabase(backend)
+describe('an import', () => {
+  const database = useDatabase()
 
   const load = (lines: (object | string)[], options: Parameters<typeof importText>[2] = {}) =>
     importText(database.sql, ndjsonOf(lines), options)

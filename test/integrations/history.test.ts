@@ -10,7 +10,6 @@ import { cleanUp } from '../support/executable.ts'
 import { use } from '../support/hooks.ts'
 import { openWorld, provision } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
-import { BACKENDS } from '../support/service.ts'
 
 afterAll(cleanUp)
 const newRole = useRoles()
@@ -30,8 +29,8 @@ async function eventsBy(sql: Sql, write: (id: string, clientId: string) => Promi
   return (await eventsOf(sql, clientId)).slice(1)
 }
 
-describe.each(BACKENDS)('the history of an integration on %s', backend => {
-  const world = use(() => openWorld(backend))
+describe('the history of an integration', () => {
+  const world = use(() => openWorld())
 
   test('has every change by a command with role and host, even after the integration was deleted', async () => {
     const { sql } = world
@@ -172,7 +171,7 @@ describe.each(BACKENDS)('the history of an integration on %s', backend => {
 })
 
 test('the history has the name of the login role, even if that role can neither read nor write the history', async () => {
-  const database = await openWorld('postgres')
+  const database = await openWorld()
   const { clientId } = await provision(database.sql)
   const role = await newRole()
   await database.sql.unsafe(`grant select, update on integrations to ${role.name}`)
@@ -190,7 +189,7 @@ test('the history has the name of the login role, even if that role can neither 
 })
 
 test('the history has the name of the machine if the server sees no address', async () => {
-  const database = await openWorld('postgres')
+  const database = await openWorld()
   const [server] = await database.sql<{ folder: string; port: string; name: string }[]>`
     select current_setting('unix_socket_directories') as folder, current_setting('port') as port,
       current_database() as name`

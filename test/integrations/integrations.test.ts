@@ -9,7 +9,6 @@ import {
   type Summary,
 } from '../../src/integrations/report.ts'
 import { getList, newToken, provision, useTwoServices } from '../support/operator.ts'
-import { backendsOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { expectAlive, expectUnknown } from './standing.ts'
 
@@ -23,8 +22,8 @@ async function summaryOf(sql: Sql, clientId: string): Promise<Summary<number> | 
   return (await listIntegrations(sql)).find(summary => summary.client_id === clientId)
 }
 
-describe.each(backendsOf(import.meta.path))('integrations on %s:', backend => {
-  const services = useTwoServices(backend)
+describe('integrations', () => {
+  const services = useTwoServices()
   const everywhere = <T>(ask: (baseUrl: string) => Promise<T>) => Promise.all(services.baseUrls.map(ask))
   const report = (clientId: string) => reportIntegration(services.sql, clientId)
 

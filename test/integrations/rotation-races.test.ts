@@ -10,9 +10,8 @@ import {
 } from '../support/operator.ts'
 import { until } from '../support/until.ts'
 
-// Only on Postgres: the embedded database runs one transaction at a time.
 describe('a token request whose secret ends during the request', () => {
-  const services = useTwoServices('postgres')
+  const services = useTwoServices()
 
   /** The statements of the service that wait for a lock. */
   const blocked = () => services.sql`

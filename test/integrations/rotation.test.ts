@@ -4,13 +4,12 @@ import { setDisabled } from '../../src/integrations/lifecycle.ts'
 import { reportIntegration } from '../../src/integrations/report.ts'
 import { rule } from '../contract/support/rule.ts'
 import { newToken, provision, requestToken, useTwoServices } from '../support/operator.ts'
-import { backendsOf } from '../support/service.ts'
 import { expectAlive as expectAliveAt, expectUnknown } from './standing.ts'
 
 const DAY = 86_400
 
-describe.each(backendsOf(import.meta.path))('a rotation on %s', backend => {
-  const services = useTwoServices(backend)
+describe('a rotation', () => {
+  const services = useTwoServices()
   const rotated = ({ clientId }: Credentials, options: { graceSeconds?: number; force?: boolean } = {}) =>
     rotateSecret(services.otherSql, clientId, options)
 

@@ -3,10 +3,10 @@ import { reportIntegration } from '../../src/integrations/report.ts'
 import { addNew, type ChangedScope, changeScope, type SetChange } from '../../src/integrations/scope.ts'
 import { organization, product, removal } from '../support/fixtures.ts'
 import { getList, ids, newToken, provision, useTwoServices } from '../support/operator.ts'
-import { backendsOf, load } from '../support/service.ts'
+import { load } from '../support/service.ts'
 
-describe.each(backendsOf(import.meta.path))('the scope of an integration, on %s', backend => {
-  const services = useTwoServices(backend)
+describe('the scope of an integration', () => {
+  const services = useTwoServices()
 
   const organizationsOf = async (clientId: string) =>
     (await reportIntegration(services.sql, clientId)).organizations.map(({ id }) => id)

@@ -16,11 +16,10 @@ import { until } from '../support/until.ts'
 
 /**
  * A token that is issued while an operator takes something away. The transaction of the one that is first pauses before its
- * commit, until the other one waits for it or is done. Only on Postgres: the embedded database runs one transaction at a
- * time.
+ * commit, until the other one waits for it or is done.
  */
 
-const services = useTwoServices('postgres')
+const services = useTwoServices()
 const GRACE_SECONDS = 60
 const PAUSE = 13
 

@@ -6,7 +6,7 @@ import { purgeEndedSecrets, purgeExpiredTokens, startPurging } from '../../src/o
 import { issueToken, tryIssuing } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { LOCKS } from '../../src/postgres/schema/locks.ts'
-import { backendsOf, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase
@@ -15,7 +15,7 @@ let sql: Sql
 let other: Database
 
 beforeEach(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   sql = database.sql
   other = await openDatabase(database.url, 2)
 })
@@ -227,32 +227,29 @@ test('the tokens of an ended secret expire with it, and are deleted in batches b
   expect(await tokens()).toBe(0)
 })
 
-test.each(backendsOf(import.meta.path))(
-  'a purge deletes expired tokens, and ended secrets with their tokens, and nothing else, on %s',
-  async backend => {
-    const { sql, close } = await openTestDatabase(backend)
-    for (const name of ['expired', 'ended', 'in grace']) {
-      const { clientId, clientSecret } = await createIntegration(sql, name, [], [])
-      await issueToken(sql, { clientId, clientSecret })
-    }
-    await sql.unsafe(`
+test('a purge deletes expired tokens, and ended secrets with their tokens, and nothing else', async () => {
+  const { sql, close } = await openTestDatabase()
+  for (const name of ['expired', 'ended', 'in grace']) {
+    const { clientId, clientSecret } = await createIntegration(sql, name, [], [])
+    await issueToken(sql, { clientId, clientSecret })
+  }
+  await sql.unsafe(`
       update access_tokens t set expires_at = now()
       from integration_secrets s join integrations i on i.id = s.integration_id
       where s.id = t.secret_id and name = 'expired';
       update integration_secrets s
       set expires_at = now() + case name when 'ended' then interval '0' else interval '1 minute' end
       from integrations i where i.id = s.integration_id and name <> 'expired'`)
-    expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 2 })
-    expect(await purgeEndedSecrets(sql)).toBe(1)
-    const left = await sql`
+  expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 2 })
+  expect(await purgeEndedSecrets(sql)).toBe(1)
+  const left = await sql`
       select name, count(t.digest)::int as tokens
       from integrations i join integration_secrets s on s.integration_id = i.id
       left join access_tokens t on t.secret_id = s.id
       group by name order by name`
-    expect([...left]).toEqual([
-      { name: 'expired', tokens: 0 },
-      { name: 'in grace', tokens: 1 },
-    ])
-    await close()
-  },
-)
+  expect([...left]).toEqual([
+    { name: 'expired', tokens: 0 },
+    { name: 'in grace', tokens: 1 },
+  ])
+  await close()
+})

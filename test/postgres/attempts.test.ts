@@ -13,7 +13,7 @@ const LOG = { info: () => {}, warn: () => {} }
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
 })
 afterAll(() => database.close())
 

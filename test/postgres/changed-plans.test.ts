@@ -12,7 +12,7 @@ let database: TestDatabase
 let pool: ServingDatabase
 
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   pool = database.pool(BOUNDS, pino({ level: 'silent' }))
 })
 afterAll(async () => {

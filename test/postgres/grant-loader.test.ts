@@ -35,7 +35,7 @@ afterAll(async () => {
 })
 const newRole = useRoles()
 beforeAll(async () => {
-  database = await openWorld('postgres')
+  database = await openWorld()
   role = await newRole()
   await succeed(database.url, 'migrate', '--grant-loader', role.name)
 })

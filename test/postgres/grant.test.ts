@@ -49,7 +49,7 @@ const ALLOWED = [
 let database: TestDatabase
 let sql: Sql
 beforeAll(async () => {
-  database = await openWorld('postgres')
+  database = await openWorld()
   sql = database.sql
 })
 afterAll(async () => {
@@ -250,7 +250,7 @@ describe('the role of migrate --grant', () => {
   )
 
   test('may be granted privileges in a database with the name a.b', async () => {
-    const other = await openWorld('postgres')
+    const other = await openWorld()
     const [name, odd] = [new URL(other.url).pathname.slice(1), `a.b-${crypto.randomUUID()}`]
     const role = await newRole('Upper Case')
     await other.sql.end()

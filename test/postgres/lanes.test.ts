@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
 })
 afterAll(() => database.close())
 

@@ -14,7 +14,7 @@ describe('a lease on a Postgres', () => {
   let db: ServingDatabase
 
   beforeAll(async () => {
-    database = await openTestDatabase('postgres')
+    database = await openTestDatabase()
     db = database.pool({ ...ONE, statementMs: 1500 }, NO_LOG)
   })
   afterAll(async () => {

@@ -12,7 +12,7 @@ describe('the statements of a lease', () => {
   let isHeld = false
 
   beforeAll(async () => {
-    database = await openTestDatabase('postgres')
+    database = await openTestDatabase()
     const server = new URL(database.url)
     holder = createServer(client => {
       const upstream = connect(Number(server.port), server.hostname)

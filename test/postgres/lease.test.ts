@@ -9,12 +9,12 @@ import { until } from '../support/until.ts'
 
 const divide = statement<{ by: number }, object>(sql`select 1 / ${sql.placeholder('by')}::integer`)
 
-describe.each(['postgres', 'embedded'] as const)('a lease on a connection (%s)', kind => {
+describe('a lease on a connection', () => {
   let database: TestDatabase
   let db: ServingDatabase
 
   beforeAll(async () => {
-    database = await openTestDatabase(kind)
+    database = await openTestDatabase()
     db = database.pool(ONE, NO_LOG)
   })
   afterAll(async () => {

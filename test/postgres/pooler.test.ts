@@ -23,7 +23,7 @@ const CANCEL_REQUEST = 80877102
 const MADE_UP = 4711
 
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   const server = new URL(database.url)
   pooler = createServer(client => {
     client.once('data', data => {

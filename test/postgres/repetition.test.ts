@@ -10,7 +10,7 @@ import { CUT } from '../support/wordings.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   await database.sql`create table written (key integer primary key)`
 })
 afterAll(() => database.close())

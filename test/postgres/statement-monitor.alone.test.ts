@@ -18,7 +18,7 @@ const LOG = { info: () => {}, warn: () => {} }
 let database: TestDatabase
 let proxy: FlakyProxy
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   proxy = await FlakyProxy.start(database.url)
 })
 afterAll(async () => {

@@ -9,7 +9,7 @@ let database: TestDatabase
 let db: ServingDatabase
 
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   const bounds = { size: 1, waitMs: 5000, statementMs: 5000, slowMs: 5000 }
   db = database.pool(bounds, pino({ enabled: false }))
 })

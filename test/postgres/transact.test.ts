@@ -6,7 +6,7 @@ import { transact } from '../../src/postgres/transaction/transact.ts'
 import { CommitProxy, type Cut } from '../support/commit-proxy.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 
-const target = useTestDatabase('postgres')
+const target = useTestDatabase()
 let proxy: CommitProxy
 let database: Database
 let interruption: Interruption

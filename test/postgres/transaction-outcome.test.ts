@@ -7,7 +7,7 @@ import { newReceipt } from '../../src/postgres/transaction/receipt.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { until } from '../support/until.ts'
 
-const database = useTestDatabase('postgres')
+const database = useTestDatabase()
 
 test('what a server has said of a transaction counts, also if the last look gets no answer', async () => {
   const url = readPostgresUrl(database.url)

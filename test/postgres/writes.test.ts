@@ -8,7 +8,7 @@ import { DISK_FULL } from '../support/wordings.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
 })
 afterAll(() => database.close())
 

@@ -32,7 +32,7 @@ let front: Front
 let client: { clientId: string; clientSecret: string }
 
 beforeAll(async () => {
-  service = await startService('postgres')
+  service = await startService()
   await load(service.sql, world())
   client = await authorize(service, [ORGANIZATION], [PRODUCT])
 })

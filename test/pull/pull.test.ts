@@ -34,7 +34,7 @@ let client: { clientId: string; clientSecret: string }
 let expected: string[]
 
 beforeAll(async () => {
-  service = await startService('postgres')
+  service = await startService()
   client = await provisionSample(service)
   expected = await documents(service)
 })

@@ -8,7 +8,7 @@ import { useService } from '../support/hooks.ts'
 import { tryList } from '../support/http.ts'
 import { staleRecords, versionOf } from '../support/import.ts'
 import { parseRequest } from '../support/oracle.ts'
-import { authorize, backendsOf, listen, load } from '../support/service.ts'
+import { authorize, listen, load } from '../support/service.ts'
 import { readOracle } from '../support/stored-platform.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
@@ -28,8 +28,8 @@ const WORLD = [
   ),
 ]
 
-describe.each(backendsOf(import.meta.path))('axport refresh, on %s,', backend => {
-  const service = useService(backend)
+describe('axport refresh', () => {
+  const service = useService()
   beforeEach(async () => {
     await service.sql`truncate organizations, products, users, assessments, assessment_parts`
     await service.sql`update export_state set time_zone = 'UTC'`

@@ -20,7 +20,7 @@ const FAULT = /unexpected|TypeError|^\s+at |\b\w*Error:|Bun v\d/m
 
 /** Ends backends at random moments beside commands, so many times, and checks that each is told in one line, and truly. */
 export async function endBackends(times: number): Promise<void> {
-  const database = await openWorld('postgres')
+  const database = await openWorld()
   const env = { DATABASE_URL: database.url }
   const killer = postgres(database.url, { max: 1, onnotice: () => {} })
   const folder = emptyFolder()

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { ENGINE } from '../../scripts/tests.ts'
 import { madeOnce } from './made-once.ts'
 
 /**
@@ -102,7 +101,7 @@ const PROGRESS =
 export function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin }: RunOptions): Running {
   const child = Bun.spawn(command, {
     cwd,
-    env: { ...ENGINE, ...env },
+    env,
     stdin: stdin === undefined ? 'ignore' : stdin === 'open' ? 'pipe' : sourceOf(stdin),
     stdout: 'pipe',
     stderr: 'pipe',

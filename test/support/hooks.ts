@@ -1,18 +1,11 @@
 import { afterAll, beforeAll } from 'bun:test'
-import {
-  type Backend,
-  openTestDatabase,
-  startService,
-  type TestDatabase,
-  type TestService,
-} from './service.ts'
+import { openTestDatabase, startService, type TestDatabase, type TestService } from './service.ts'
 
 /** A database for the tests of one group, empty at first, and open while the tests run. */
-export const useTestDatabase = (backend: Backend = 'postgres'): TestDatabase =>
-  use(() => openTestDatabase(backend))
+export const useTestDatabase = (): TestDatabase => use(() => openTestDatabase())
 
 /** The service on a database for the tests of one group. */
-export const useService = (backend: Backend = 'postgres'): TestService => use(() => startService(backend))
+export const useService = (): TestService => use(() => startService())
 
 /** Calls `open` before the tests of a group and `close` after them. The returned object is empty until then. */
 export function use<Opened extends object>(open: () => Promise<Opened & { close(): Promise<void> }>): Opened {

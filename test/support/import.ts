@@ -5,11 +5,11 @@ import { endLine, ndjson } from '../../src/import/ndjson.ts'
 import type { ImportOptions, ImportResult } from '../../src/import/result.ts'
 import { ndjsonOf } from './fixtures.ts'
 import { useTestDatabase } from './hooks.ts'
-import type { Backend, TestDatabase } from './service.ts'
+import type { TestDatabase } from './service.ts'
 
 /** A database for the tests of one group. It is open while the tests run, and emptied before each. */
-export function useDatabase(backend: Backend): TestDatabase {
-  const database = useTestDatabase(backend)
+export function useDatabase(): TestDatabase {
+  const database = useTestDatabase()
   beforeEach(async () => {
     await database.sql`truncate organizations, products, users, assessments, assessment_parts`
     await database.sql`update export_state set time_zone = 'UTC'`

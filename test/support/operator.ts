@@ -7,7 +7,7 @@ import { axport, errorLine } from './executable.ts'
 import { assessment, educator, organization, proctor, product } from './fixtures.ts'
 import { use } from './hooks.ts'
 import { postToken, tryList, type Answer as WholeAnswer } from './http.ts'
-import { type Backend, listen, load, openTestDatabase, type TestDatabase } from './service.ts'
+import { listen, load, openTestDatabase, type TestDatabase } from './service.ts'
 
 export { LIST, newToken } from './http.ts'
 
@@ -36,9 +36,9 @@ interface TwoServices {
 }
 
 /** Two services on a database that holds WORLD, open while the tests of a group run. */
-export const useTwoServices = (backend: Backend): TwoServices =>
+export const useTwoServices = (): TwoServices =>
   use(async () => {
-    const database = await openWorld(backend)
+    const database = await openWorld()
     const { sql, url } = database
     const other = await openDatabase(url, 5)
     const log = pino({ level: 'silent' })
@@ -53,8 +53,8 @@ export const useTwoServices = (backend: Backend): TwoServices =>
   })
 
 /** Opens a database that contains WORLD. */
-export async function openWorld(backend: Backend): Promise<TestDatabase> {
-  const database = await openTestDatabase(backend)
+export async function openWorld(): Promise<TestDatabase> {
+  const database = await openTestDatabase()
   await load(database.sql, WORLD)
   return database
 }

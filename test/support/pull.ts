@@ -24,7 +24,7 @@ export async function provisionSample(service: TestService) {
 export const usePullStage = () => use(startPullStage)
 
 async function startPullStage() {
-  const service = await startService('postgres')
+  const service = await startService()
   const client = await provisionSample(service)
   const front = startFront(service)
   return {

@@ -36,7 +36,7 @@ export function useServedWorld(settings: Record<string, string> = {}): ServedWor
   let close = async () => {}
   beforeAll(async () => {
     // This service provides the database and a token only. The tests start processes of `axport serve`.
-    const service = await startService('postgres')
+    const service = await startService()
     await load(service.sql, [...world(), assessment(9001), assessment(9002)])
     const { token, ...credentials } = await authorize(service, [ORGANIZATION], [PRODUCT])
     const env = { DATABASE_URL: service.url, ...settings }

@@ -1,5 +1,3 @@
-import { cpSync } from 'node:fs'
-import { basename } from 'node:path'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { readLimits } from '../../src/cli/limits.ts'
@@ -13,23 +11,8 @@ import type { PoolBounds } from '../../src/postgres/pool/bounds.ts'
 import type { ConnectionPool } from '../../src/postgres/pool/connection-pool.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freshDatabase, type TestDatabase as NewDatabase } from './cluster.ts'
-import { borrowEngine, embeddedTemplate } from './embedded-engine.ts'
-import { emptyFolder } from './executable.ts'
 import { ndjsonOf } from './fixtures.ts'
 import { newToken } from './http.ts'
-import { isChosen, thorough } from './tier.ts'
-
-/** The two kinds of database that the service supports. The contract holds on both. */
-export const BACKENDS = ['postgres', 'embedded'] as const
-export type Backend = (typeof BACKENDS)[number]
-
-/**
- * The databases for a file whose tests hold no rule of the contract and depend on SQL alone: Postgres, and under
- * CHECK=all for a quarter of the files also the embedded database, which takes five times as long. `path` is
- * import.meta.path.
- */
-export const backendsOf = (path: string): readonly Backend[] =>
-  thorough && isChosen(basename(path)) ? BACKENDS : ['postgres']
 
 /** An empty database with the current schema. */
 export interface TestDatabase {
@@ -56,31 +39,18 @@ export function migratedDatabase(): Promise<NewDatabase> {
   })
 }
 
-export async function openTestDatabase(backend: Backend): Promise<TestDatabase> {
-  if (backend === 'postgres') {
-    const { url, drop } = await migratedDatabase()
-    const database = await openDatabase(url, 5)
-    const close = async () => {
-      await database.close()
-      await drop()
-    }
-    return { sql: database.sql, url, pool: database.pool, close }
+export async function openTestDatabase(): Promise<TestDatabase> {
+  const { url, drop } = await migratedDatabase()
+  const database = await openDatabase(url, 5)
+  const close = async () => {
+    await database.close()
+    await drop()
   }
-  return await borrowEngine()
+  return { sql: database.sql, url, pool: database.pool, close }
 }
 
-/**
- * Makes the folder of an embedded database with the current schema, which no process has open. cleanUp() removes the
- * folder.
- */
-export async function migratedFolder(): Promise<string> {
-  const folder = emptyFolder()
-  cpSync(await embeddedTemplate(), folder, { recursive: true })
-  return folder
-}
-
-export async function startService(backend: Backend): Promise<TestService> {
-  const database = await openTestDatabase(backend)
+export async function startService(): Promise<TestService> {
+  const database = await openTestDatabase()
   let output = ''
   const log = pino({ base: null }, { write: (line: string) => (output += line) })
   const { stop, url: baseUrl } = listen(database, log)

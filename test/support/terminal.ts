@@ -1,4 +1,3 @@
-import { ENGINE } from '../../scripts/tests.ts'
 import { emptyFolder, executable } from './executable.ts'
 import { until } from './until.ts'
 
@@ -23,7 +22,7 @@ export async function onTerminal(
       terminal.write(`${line}\n`)
     },
   })
-  const options = { terminal, env: { ...ENGINE, ...env }, cwd: emptyFolder() }
+  const options = { terminal, env, cwd: emptyFolder() }
   const child = Bun.spawn([await executable(), ...args], options)
   const code = await child.exited
   // The command may end before its last output is read from the terminal.

@@ -17,11 +17,6 @@ export const thorough = tier === 'all'
  */
 export const seed = readSeed(process.env.TEST_SEED)
 
-/**
- * True for a quarter of all keys, chosen by the seed. Of four consecutive seeds, each key is chosen by one.
- */
-export const isChosen = (key: string, by = seed): boolean => (Number(Bun.hash(key) % 4n) + by) % 4 === 0
-
 let state = seed
 
 /** A pseudo-random integer from 0 to `limit` - 1, derived from the seed (linear congruence; for tests only). */

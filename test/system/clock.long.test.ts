@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { embeddedWorld } from '../support/embedded-world.ts'
 import { cleanUp, serve } from '../support/executable.ts'
 import { newToken, postToken, successful, tryList } from '../support/http.ts'
 import { succeed } from '../support/operator.ts'
 import type { Platform } from '../support/oracle-records.ts'
 import { startCluster } from '../support/own-cluster.ts'
 import { requires } from '../support/requires.ts'
-import { BACKENDS, load } from '../support/service.ts'
+import { load } from '../support/service.ts'
 import { expectPage, expectServed } from './support/expect-served.ts'
 import { FAKETIME, type FakedClock, fakedClock } from './support/faked-clock.ts'
 import { importing, integrate, on } from './support/operations.ts'
@@ -23,108 +22,99 @@ const SLACK = 120
 
 const FIRST = smallPlatform(0)
 
-for (const backend of BACKENDS) {
-  requires(FAKETIME).describe(`a database (${backend}) whose clock is set forward and back`, () => {
-    const endings: (() => Promise<void>)[] = []
-    let clock: FakedClock
-    let url: string
-    /** Two services on Postgres, or one on the embedded database. */
-    let services: { url: string }[]
-    let baseUrl: string
+requires(FAKETIME).describe('a database whose clock is set forward and back', () => {
+  const endings: (() => Promise<void>)[] = []
+  let clock: FakedClock
+  let url: string
+  /** Two services on the database. */
+  let services: { url: string }[]
+  let baseUrl: string
 
-    beforeAll(async () => {
-      clock = await fakedClock()
-      endings.push(clock.remove)
-      const open = backend === 'postgres' ? openPostgres : openFolder
-      const opened = await open(clock, endings)
-      url = opened.DATABASE_URL
-      services = [await serve(opened)]
-      if (backend === 'postgres') services.push(await serve(opened))
-      baseUrl = (services[0] as { url: string }).url
-    })
-    afterAll(async () => {
-      await cleanUp()
-      for (const end of endings.reverse()) await end()
-    })
-
-    test('ends a token two hours after its issue by the clock of the database', async () => {
-      const credentials = await integrate(url)
-      const issuedAt = async (seconds: number) => {
-        clock.set(seconds)
-        const answer = successful(await postToken(baseUrl, credentials)) as {
-          access_token: string
-          created_at: number
-        }
-        expect(Math.abs(answer.created_at - Date.now() / 1000 - seconds)).toBeLessThan(SLACK)
-        return answer.access_token
-      }
-      // In this order, because at the later time the earlier token could be purged.
-      const [ahead, behind] = [await issuedAt(HOUR), await issuedAt(-HOUR)]
-      const statusesAt = async (seconds: number) => {
-        clock.set(seconds)
-        return [(await tryList(baseUrl, behind)).status, (await tryList(baseUrl, ahead)).status]
-      }
-      expect(await statusesAt(-DAY)).toEqual([200, 200])
-      expect(await statusesAt(HOUR - SLACK)).toEqual([200, 200])
-      expect(await statusesAt(HOUR + SLACK)).toEqual([401, 200])
-      expect(await statusesAt(3 * HOUR - SLACK)).toEqual([401, 200])
-      expect(await statusesAt(3 * HOUR + SLACK)).toEqual([401, 401])
-      expect((await tryList(baseUrl, await issuedAt(0))).status).toBe(200)
-    })
-
-    test('ends a rotated secret when its grace is over by the clock of the database', async () => {
-      clock.set(0)
-      const old = await integrate(url)
-      const rotated = await succeed(url, 'integration', 'rotate', old.clientId, '--grace', '1h', '--json')
-      const statusesAt = async (seconds: number) => {
-        clock.set(seconds)
-        return [
-          (await postToken(baseUrl, old)).status,
-          (await postToken(baseUrl, JSON.parse(rotated))).status,
-        ]
-      }
-      expect(await statusesAt(-DAY)).toEqual([200, 200])
-      expect(await statusesAt(HOUR - SLACK)).toEqual([200, 200])
-      expect(await statusesAt(HOUR + SLACK)).toEqual([401, 200])
-    })
-
-    test('gives every change a higher position than all earlier ones, so that no service shows a page of former data', async () => {
-      const credentials = await integrate(url)
-      let last = 0n
-      // All steps are shorter than a token's two hours, because libfaketime sometimes shows a thread the machine's
-      // time.
-      for (const [shift, seconds] of [HOUR, -HOUR, 0, -HOUR].entries()) {
-        clock.set(seconds)
-        const platform = smallPlatform(shift + 1)
-        const { code, stderr } = await importing(url, linesOf(platform))
-        expect([code, stderr]).toEqual([0, expect.any(String)])
-        const position = await positionOf(url)
-        expect(position).toBeGreaterThan(last)
-        last = position
-        const token = await newToken(baseUrl, credentials)
-        await expectServed(baseUrl, token, platform)
-        // A service that gets requests after every second change only has page memory from two changes ago.
-        if (shift % 2 === 0) for (const { url } of services) await expectPage(url, token, platform)
-      }
-    })
-
-    // The embedded database is restored by copying its folder, before it is opened.
-    if (backend === 'postgres')
-      test('makes page memory invalid when an older state is restored while the clock is set back', async () => {
-        await on(url, sql => load(sql, linesOf(FIRST)))
-        const token = await newToken(baseUrl, await integrate(url))
-        clock.set(-HOUR)
-        const restore = await on(url, backup)
-        await on(url, sql => sql`delete from assessments where id > 1200`)
-        const rest = without(FIRST, id => id > 1200)
-        await expectServed(baseUrl, token, rest)
-        await on(url, restore)
-        await on(url, sql => sql`delete from assessments where id <= 1100`)
-        const other = without(FIRST, id => id <= 1100)
-        await expectServed(baseUrl, token, other)
-      })
+  beforeAll(async () => {
+    clock = await fakedClock()
+    endings.push(clock.remove)
+    const opened = await openPostgres(clock, endings)
+    url = opened.DATABASE_URL
+    services = [await serve(opened), await serve(opened)]
+    baseUrl = (services[0] as { url: string }).url
   })
-}
+  afterAll(async () => {
+    await cleanUp()
+    for (const end of endings.reverse()) await end()
+  })
+
+  test('ends a token two hours after its issue by the clock of the database', async () => {
+    const credentials = await integrate(url)
+    const issuedAt = async (seconds: number) => {
+      clock.set(seconds)
+      const answer = successful(await postToken(baseUrl, credentials)) as {
+        access_token: string
+        created_at: number
+      }
+      expect(Math.abs(answer.created_at - Date.now() / 1000 - seconds)).toBeLessThan(SLACK)
+      return answer.access_token
+    }
+    // In this order, because at the later time the earlier token could be purged.
+    const [ahead, behind] = [await issuedAt(HOUR), await issuedAt(-HOUR)]
+    const statusesAt = async (seconds: number) => {
+      clock.set(seconds)
+      return [(await tryList(baseUrl, behind)).status, (await tryList(baseUrl, ahead)).status]
+    }
+    expect(await statusesAt(-DAY)).toEqual([200, 200])
+    expect(await statusesAt(HOUR - SLACK)).toEqual([200, 200])
+    expect(await statusesAt(HOUR + SLACK)).toEqual([401, 200])
+    expect(await statusesAt(3 * HOUR - SLACK)).toEqual([401, 200])
+    expect(await statusesAt(3 * HOUR + SLACK)).toEqual([401, 401])
+    expect((await tryList(baseUrl, await issuedAt(0))).status).toBe(200)
+  })
+
+  test('ends a rotated secret when its grace is over by the clock of the database', async () => {
+    clock.set(0)
+    const old = await integrate(url)
+    const rotated = await succeed(url, 'integration', 'rotate', old.clientId, '--grace', '1h', '--json')
+    const statusesAt = async (seconds: number) => {
+      clock.set(seconds)
+      return [(await postToken(baseUrl, old)).status, (await postToken(baseUrl, JSON.parse(rotated))).status]
+    }
+    expect(await statusesAt(-DAY)).toEqual([200, 200])
+    expect(await statusesAt(HOUR - SLACK)).toEqual([200, 200])
+    expect(await statusesAt(HOUR + SLACK)).toEqual([401, 200])
+  })
+
+  test('gives every change a higher position than all earlier ones, so that no service shows a page of former data', async () => {
+    const credentials = await integrate(url)
+    let last = 0n
+    // All steps are shorter than a token's two hours, because libfaketime sometimes shows a thread the machine's
+    // time.
+    for (const [shift, seconds] of [HOUR, -HOUR, 0, -HOUR].entries()) {
+      clock.set(seconds)
+      const platform = smallPlatform(shift + 1)
+      const { code, stderr } = await importing(url, linesOf(platform))
+      expect([code, stderr]).toEqual([0, expect.any(String)])
+      const position = await positionOf(url)
+      expect(position).toBeGreaterThan(last)
+      last = position
+      const token = await newToken(baseUrl, credentials)
+      await expectServed(baseUrl, token, platform)
+      // A service that gets requests after every second change only has page memory from two changes ago.
+      if (shift % 2 === 0) for (const { url } of services) await expectPage(url, token, platform)
+    }
+  })
+
+  test('makes page memory invalid when an older state is restored while the clock is set back', async () => {
+    await on(url, sql => load(sql, linesOf(FIRST)))
+    const token = await newToken(baseUrl, await integrate(url))
+    clock.set(-HOUR)
+    const restore = await on(url, backup)
+    await on(url, sql => sql`delete from assessments where id > 1200`)
+    const rest = without(FIRST, id => id > 1200)
+    await expectServed(baseUrl, token, rest)
+    await on(url, restore)
+    await on(url, sql => sql`delete from assessments where id <= 1100`)
+    const other = without(FIRST, id => id <= 1100)
+    await expectServed(baseUrl, token, other)
+  })
+})
 
 /** Starts a Postgres under the clock, with FIRST in it. Returns the environment of its services. */
 async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[]) {
@@ -139,11 +129,6 @@ async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[])
     await load(sql, linesOf(FIRST))
   })
   return { DATABASE_URL: cluster.url() }
-}
-
-/** Makes an embedded database with FIRST in it. Returns the environment of its service, which sets the clock. */
-async function openFolder(clock: FakedClock) {
-  return { DATABASE_URL: `embedded:${await embeddedWorld(linesOf(FIRST))}`, ...clock.env }
 }
 
 /**

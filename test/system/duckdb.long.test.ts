@@ -25,7 +25,7 @@ describe('DuckDB over pulled files', () => {
   let programs: string
   beforeAll(async () => {
     programs = await installed('duckdb')
-    service = await startService('postgres')
+    service = await startService()
     const client = await provisionSample(service)
     expected = await documents(service)
     for (const name of FILES) {

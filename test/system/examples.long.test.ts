@@ -19,7 +19,7 @@ const environment = process.env as Record<string, string>
 let service: TestService
 let credentials: { AXPORT_CLIENT_ID: string; AXPORT_CLIENT_SECRET: string }
 beforeAll(async () => {
-  service = await startService('postgres')
+  service = await startService()
   await load(service.sql, [...world(), product(2), educator(502, { name: 'Zoë "Z" \u{1f600} Ruiz\u2028' })])
   await load(service.sql, assessments)
   const { clientId, clientSecret } = await authorize(service, [10], [1])

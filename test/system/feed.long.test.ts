@@ -67,7 +67,7 @@ requires(PSQL).describe('a feed, and the other ways of docs/operate/other-source
 
   /** The documents that a full load of the platform's current data would make. */
   async function shouldBe(): Promise<string[]> {
-    const fresh = await openTestDatabase('postgres')
+    const fresh = await openTestDatabase()
     try {
       await fresh.sql`update export_state set time_zone = 'America/Chicago'`
       await round(fresh.sql, platform.url, { isFull: true })

@@ -36,7 +36,7 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
   let task: { baseUrl: string; clientId: string; clientSecret: string; style: string }
 
   beforeAll(async () => {
-    service = await startService('postgres')
+    service = await startService()
     await load(service.sql, [
       ...world(),
       ...[11, 12].map(id => organization(id)),

@@ -3,7 +3,6 @@ import { rmSync } from 'node:fs'
 import { arch } from 'node:os'
 import { join } from 'node:path'
 import { makeImage } from '../../scripts/release/image.ts'
-import { ENGINE } from '../../scripts/tests.ts'
 import { cleanUp, emptyFolder, ended, executable, launch, type Running } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { get, LIST, type ListBody, successful } from '../support/http.ts'
@@ -32,10 +31,7 @@ requires(BUILDAH, ROOT_USER).describe('the image', () => {
   const buildah = (...args: string[]): Running => launch(['buildah', ...storage, ...args], { env })
   /** Runs a command in the container, in the network of this machine. */
   const inside = (settings: Record<string, string>, ...command: string[]) => {
-    const variables = Object.entries({ ...ENGINE, ...settings }).flatMap(([name, value]) => [
-      '-e',
-      `${name}=${value}`,
-    ])
+    const variables = Object.entries(settings).flatMap(([name, value]) => ['-e', `${name}=${value}`])
     return buildah('run', '--isolation', 'chroot', ...variables, container, '--', ...command)
   }
   const axport = (settings: Record<string, string>, ...args: string[]) =>
@@ -89,15 +85,5 @@ requires(BUILDAH, ROOT_USER).describe('the image', () => {
     expect((successful(answer) as ListBody).data.map(({ id }) => id)).toEqual([9001, 9002])
     serving.signal('SIGTERM')
     await serving.finished
-  })
-
-  test('keeps an embedded database in /data, and temporary files in /tmp', async () => {
-    const settings = { DATABASE_URL: 'embedded:/data/database' }
-    expect(await axport(settings, 'migrate')).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^applied 0001/),
-    })
-    expect((await axport(settings, 'backup', '/tmp/axport.backup')).code).toBe(0)
-    expect((await axport({}, 'restore', '--check', '/tmp/axport.backup')).code).toBe(0)
   })
 })

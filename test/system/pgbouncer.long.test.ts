@@ -67,7 +67,7 @@ for (const [mode, size] of [
     let close: () => Promise<void>
 
     beforeAll(async () => {
-      direct = await startService('postgres')
+      direct = await startService()
       const platform = smallPlatform()
       await store(direct.sql, {
         ...platform,

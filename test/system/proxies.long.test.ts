@@ -50,7 +50,7 @@ let service: TestService
 let served: Served
 let client: Awaited<ReturnType<typeof authorize>>
 beforeAll(async () => {
-  service = await startService('postgres')
+  service = await startService()
   await load(service.sql, [...world(), ...range(250, index => assessment(index + 1))])
   client = await authorize(service, [10], [1])
   served = await serveWith([], {

@@ -29,7 +29,7 @@ let database: TestDatabase
 let running: Served
 let credentials: Awaited<ReturnType<typeof integrate>>
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   await store(database.sql, platform)
   credentials = await integrate(database.url)
   running = await serveWith([], { DATABASE_URL: database.url })

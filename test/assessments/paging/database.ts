@@ -24,7 +24,7 @@ export function useDatabase(records?: number): PagingDatabase {
   let close: () => Promise<void>
   let client: Sql | undefined
   beforeAll(async () => {
-    const opened = await openTestDatabase('postgres')
+    const opened = await openTestDatabase()
     close = opened.close
     Object.assign(db, { sql: opened.sql, url: opened.url })
     client = postgres(db.url, {

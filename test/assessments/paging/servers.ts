@@ -24,7 +24,7 @@ export interface TwoServers {
 /** Two services that run during the tests of a file. */
 export const useTwoServers = (): TwoServers =>
   use(async () => {
-    const database = await openTestDatabase('postgres')
+    const database = await openTestDatabase()
     const pools = [await openDatabase(database.url, 3), await openDatabase(database.url, 3)]
     let lines: string[] = []
     const log = pino({ base: null }, { write: (line: string) => lines.push(line) })

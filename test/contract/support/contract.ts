@@ -4,7 +4,7 @@ import type { Line } from '../../support/fixtures.ts'
 import * as http from '../../support/http.ts'
 import { exchange } from '../../support/raw.ts'
 import { authorize, load, type TestService } from '../../support/service.ts'
-import { type DependsOn, kindsOf, startKind } from './kinds.ts'
+import { kindsOf, startKind } from './kinds.ts'
 
 export { type Answer, LIST, type ListBody, TOKEN } from '../../support/http.ts'
 
@@ -123,15 +123,15 @@ export class Api<I extends string> {
 }
 
 /**
- * Declares tests on each kind of service, with `lines` and `integrations`. Requests use the first integration unless a
- * test names another. `dependsOn` decides which kinds these are.
+ * Declares tests on the kinds of service, with `lines` and `integrations`. Requests use the first integration unless a
+ * test names another. `coversEndpoint` is for the one file of each endpoint that runs on all kinds in `check`.
  */
 export function contract<I extends string>(
   subject: string,
-  setup: { dependsOn: DependsOn; lines: readonly Line[]; integrations: Record<I, Scope> },
+  setup: { coversEndpoint?: boolean; lines: readonly Line[]; integrations: Record<I, Scope> },
   facts: (api: Api<I>) => void,
 ): void {
-  describe.each(kindsOf(setup.dependsOn, subject))(`${subject} (%s)`, kind => {
+  describe.each(kindsOf(setup.coversEndpoint))(`${subject} (%s)`, kind => {
     const names = Object.keys(setup.integrations) as I[]
     const api = new Api<I>(names[0] as I)
 

@@ -1,23 +1,8 @@
 import { expect, test } from 'bun:test'
-import { isChosen, thorough } from '../../support/tier.ts'
-import { type DependsOn, kindsOf } from './kinds.ts'
+import { thorough } from '../../support/tier.ts'
+import { kindsOf } from './kinds.ts'
 
-const DEPENDENCIES: DependsOn[] = ['endpoint', 'data', 'protocol']
-const SUBJECTS = ['The list', 'The search', 'The sort', 'The dates', 'Paging', 'The client']
-
-test('every subject is tested on Postgres, and under CHECK=all on the executable', () => {
-  for (const dependsOn of DEPENDENCIES)
-    for (const subject of SUBJECTS) {
-      const kinds = kindsOf(dependsOn, subject)
-      expect(kinds).toContain('postgres')
-      expect(kinds.includes('serve --workers 2')).toBe(thorough || dependsOn === 'endpoint')
-    }
-})
-
-test('the embedded database is tested with endpoints, and under CHECK=all with the chosen subjects about data', () => {
-  for (const subject of SUBJECTS) {
-    expect(kindsOf('endpoint', subject)).toContain('embedded')
-    expect(kindsOf('data', subject).includes('embedded')).toBe(thorough && isChosen(subject))
-    expect(kindsOf('protocol', subject)).not.toContain('embedded')
-  }
+test('one file of each endpoint is always tested in process and on the executable, and every file is under CHECK=all', () => {
+  expect(kindsOf(true)).toEqual(['in process', 'serve'])
+  expect(kindsOf()).toEqual(thorough ? ['in process', 'serve'] : ['in process'])
 })

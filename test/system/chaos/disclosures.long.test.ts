@@ -13,7 +13,7 @@ import { FlakyProxy } from '../../support/flaky-proxy.ts'
 import { type Credentials, newToken } from '../../support/http.ts'
 import { holds } from '../../support/property.ts'
 import { type Served, serveWith } from '../../support/served.ts'
-import { load, migratedFolder } from '../../support/service.ts'
+import { load } from '../../support/service.ts'
 import { randomBelow } from '../../support/tier.ts'
 import { until } from '../../support/until.ts'
 import { DisclosureClients } from './support/disclosure-clients.ts'
@@ -192,28 +192,4 @@ test('disclosures are recorded for all received records, and for no others but a
   } finally {
     await cluster.stop()
   }
-})
-
-test('disclosures are recorded for all received records when a service is killed together with its embedded database', async () => {
-  const url = `embedded:${await migratedFolder()}`
-  const credentials = await fill(url)
-  const env = { DATABASE_URL: url }
-  let service = await serveWith([], env)
-  const clients = new DisclosureClients(await newToken(service.url, credentials), 3)
-  for (let time = 0; time < 2; time++) {
-    clients.urls = [service.url]
-    const goal = clients.received + 30 + randomBelow(30)
-    await until('clients receive further answers', () => clients.received >= goal, 60_000)
-    await Bun.sleep(randomBelow(20))
-    service.signal('SIGKILL')
-    await service.finished
-    clients.urls = []
-    service = await serveWith([], env)
-  }
-  await clients.stop()
-  // The service has the database open, and shares it.
-  const { sql, close } = await openDatabase(url, 1)
-  expect(clients.contradictions(await recorded(sql), EDUCATORS)).toEqual([])
-  await close()
-  await service.end()
 })

@@ -7,7 +7,7 @@ import type { Sql } from 'postgres'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { axport, cleanUp, emptyFolder, start } from '../../support/executable.ts'
 import { staleRecords } from '../../support/import.ts'
-import { migratedFolder, openTestDatabase } from '../../support/service.ts'
+import { openTestDatabase } from '../../support/service.ts'
 import { seed } from '../../support/tier.ts'
 import { on } from '../support/operations.ts'
 import { untilIdle } from './support/idle.ts'
@@ -33,14 +33,10 @@ async function inspect<Result>(url: string, work: (sql: Sql) => Promise<Result>)
   })
 }
 
-test('a killed import into Postgres leaves either all former or all new data', async () => {
-  const { url, close } = await openTestDatabase('postgres')
+test('a killed import leaves either all former or all new data', async () => {
+  const { url, close } = await openTestDatabase()
   await killImports(url, 1000, 4)
   await close()
-})
-
-test('a killed import into the embedded database leaves either all former or all new data', async () => {
-  await killImports(`embedded:${await migratedFolder()}`, 200, 2)
 })
 
 /**

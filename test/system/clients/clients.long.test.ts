@@ -39,7 +39,7 @@ let products: string[]
 let ids: number[]
 
 beforeAll(async () => {
-  database = await openTestDatabase('postgres')
+  database = await openTestDatabase()
   const { sql } = database
   const { loaded } = await importText(sql, [...sampleNdjson({ assessments: 400 })].join(''))
   expect(loaded).toBe(true)

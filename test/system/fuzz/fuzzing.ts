@@ -23,7 +23,7 @@ export interface Target {
 
 /** Starts a service to be fuzzed. cleanUp() ends the service; the test closes the database. */
 export async function startTarget(): Promise<Target> {
-  const database = await openTestDatabase('postgres')
+  const database = await openTestDatabase()
   const env = { DATABASE_URL: database.url }
   const lines = [...sampleNdjson({ assessments: 60 })].join('')
   expect((await axport(['import', '-'], { env, stdin: { text: lines } })).code).toBe(0)

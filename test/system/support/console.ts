@@ -1,5 +1,4 @@
 import { expect } from 'bun:test'
-import { ENGINE } from '../../../scripts/tests.ts'
 
 /** A command of a page, and the output that the page shows for it. */
 interface Typed {
@@ -61,7 +60,7 @@ async function typeAll(
   const script = commands.flatMap(typed => [lineOf(typed), `echo ${MARK}`]).join('\n')
   const running = Bun.spawn([...shell, '-c', `exec 2>&1\n${script}`], {
     ...options,
-    env: { ...ENGINE, ...env },
+    env,
     stdin: 'ignore',
     stdout: 'pipe',
   })

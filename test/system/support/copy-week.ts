@@ -64,7 +64,7 @@ export class CopyWeek {
   ) {}
 
   static async start(startKeeper: StartKeeper): Promise<CopyWeek> {
-    const database = await openTestDatabase('postgres')
+    const database = await openTestDatabase()
     await load(database.sql, [
       ...ORGANIZATIONS.map(id => organization(id)),
       ...PRODUCTS.map(id => product(id)),

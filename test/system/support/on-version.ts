@@ -36,9 +36,7 @@ export async function expectTestsToPass(url: string, major: number, more: string
     '--reporter=junit',
     `--reporter-outfile=${report}`,
   ]
-  // Tests of the embedded database do not use this server, so they are left out.
-  const names = '--test-name-pattern=^(?!.*embedded)'
-  const run = Bun.spawn([process.execPath, 'test', ...options, names, ...files.map(file => `./${file}`)], {
+  const run = Bun.spawn([process.execPath, 'test', ...options, ...files.map(file => `./${file}`)], {
     cwd: join(import.meta.dir, '..', '..', '..'),
     // An empty TEST_SEED is the constant seed of the fast tier. Random seeds need the larger bounds of CHECK=all.
     env: { ...process.env, CHECK: 'fast', TEST_SEED: '', TEST_DATABASE_URL: url },

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ENGINE } from '../../../scripts/tests.ts'
 import { ended, launch } from '../../support/executable.ts'
 import { program, type Requirement } from '../../support/requires.ts'
 import { until } from '../../support/until.ts'
@@ -49,9 +48,6 @@ mount -t tmpfs tmpfs run
 for shared in $SHARED; do mkdir -p ".$shared"; mount --bind "$shared" ".$shared"; done
 : >etc/machine-id
 rm -rf etc/systemd/system/*.wants
-# What the units start has the settings of the engine that other executables under test have.
-mkdir -p etc/systemd/system.conf.d
-printf '[Manager]\\nDefaultEnvironment=%s\\n' "$ENGINE" >etc/systemd/system.conf.d/engine.conf
 for unit in $MASKED; do ln -sf /dev/null "etc/systemd/system/$unit"; done
 ip link set lo up
 mkdir -p .before && pivot_root . .before && umount -l .before
@@ -98,9 +94,6 @@ export async function bootSystemd(shared: string[] = []): Promise<Machine> {
   const env = {
     PATH: process.env.PATH ?? '/usr/sbin:/usr/bin:/sbin:/bin',
     ...{ FOLDER: folder, CGROUP: cgroup, BOOT, SHARED: shared.join(' '), MASKED: MASKED.join(' ') },
-    ENGINE: Object.entries(ENGINE)
-      .map(setting => setting.join('='))
-      .join(' '),
   }
   const outer = launch(['sh', '-c', enter], { env })
   const pid = await until('systemd has a process', async () => {
