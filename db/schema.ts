@@ -7,7 +7,6 @@ import {
   interval,
   pgTable,
   pgView,
-  primaryKey,
   smallint,
   text,
   timestamp,
@@ -105,18 +104,6 @@ export const integrationSecrets = pgTable(
     lastUsedAt: timestamptz('last_used_at'),
   },
   table => [unique().on(table.id, table.integrationId)],
-)
-
-export const integrationRefusals = pgTable(
-  'integration_refusals',
-  {
-    integrationId: id('integration_id').notNull(),
-    what: text('what').notNull(),
-    count: id('count').notNull(),
-    firstAt: timestamptz('first_at').notNull(),
-    lastAt: timestamptz('last_at').notNull(),
-  },
-  table => [primaryKey({ columns: [table.integrationId, table.what] })],
 )
 
 export const accessTokens = pgTable('access_tokens', {

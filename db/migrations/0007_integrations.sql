@@ -157,14 +157,3 @@ language sql security definer set search_path from current as $$
   delete from integration_secrets where expires_at <= now()
 $$;
 revoke execute on function purge_ended_secrets() from public;
-
--- Why requests of an integration were refused, or did not do what they seem to ask for, how often and when. `what` is one of
--- some dozen fixed sentences, never what was sent. One that was not said for a week counts from one again.
-create table integration_refusals (
-  integration_id bigint not null references integrations on delete cascade,
-  what text not null,
-  count bigint not null,
-  first_at timestamptz not null,
-  last_at timestamptz not null,
-  primary key (integration_id, what)
-);

@@ -12,7 +12,6 @@ export interface KeptTable {
 export const KEPT: KeptTable[] = [
   { table: 'integrations', batch: 100 },
   { table: 'integration_secrets', batch: 5000 },
-  { table: 'integration_refusals', batch: 5000 },
   { table: 'integration_history', batch: 100 },
   { table: 'organizations', batch: 5000 },
   { table: 'products', batch: 5000 },

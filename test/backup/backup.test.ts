@@ -231,7 +231,7 @@ describe('a restore', () => {
       await sql`alter table integration_history disable trigger user`
       await sql`
         truncate organizations, products, users, assessments, assessment_parts, export_records, export_changes,
-          integrations, integration_secrets, integration_refusals, access_tokens restart identity`
+          integrations, integration_secrets, access_tokens restart identity`
       await sql`truncate integration_history`
       await sql`alter table integration_history enable trigger user`
       await restoreFrom(file, sql)

@@ -46,9 +46,6 @@ export async function fill(sql: Sql): Promise<Integrations> {
   await sql`
     insert into integration_secrets (integration_id, digest, expires_at, last_used_at)
     select id, sha256('old'), now() + interval '1 day', now() from integrations`
-  await sql`
-    insert into integration_refusals
-    select id, what, 3, now(), now() from integrations, unnest(array['invalid_client', 'a "b"']) as what`
   return { wide, narrow, disabled }
 }
 

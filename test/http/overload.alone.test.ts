@@ -2,7 +2,6 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { Overload } from '../../src/http/overload.ts'
 import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { bearer, LIST } from '../support/http.ts'
-import { succeed } from '../support/operator.ts'
 import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
@@ -38,7 +37,7 @@ async function whileFull(served: Served, work: () => Promise<void>): Promise<voi
   })
 }
 
-test('a refusal for overload waits for a second, is not in work meanwhile, and names the integration for operators', async () => {
+test('a refusal for overload waits for a second, is not in work meanwhile, and its log line names the integration', async () => {
   const served = await world.serve()
   await whileFull(served, async () => {
     const refused = Array.from({ length: 5 }, () => timed(() => list(served)))
@@ -59,11 +58,6 @@ test('a refusal for overload waits for a second, is not in work meanwhile, and n
       client_id: world.credentials.clientId,
       refused: [expect.any(String)],
     })
-  const shown = () =>
-    succeed(world.env.DATABASE_URL as string, 'integration', 'show', world.credentials.clientId)
-  await until('it is noted', async () =>
-    (await shown()).includes('more requests at a time than MAX_REQUESTS'),
-  )
   await served.end()
 })
 
