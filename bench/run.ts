@@ -21,7 +21,6 @@ import { rareProduct } from './measures/rare.ts'
 import { rest } from './measures/rest.ts'
 import { retrieve } from './measures/retrieve.ts'
 import { search } from './measures/search.ts'
-import { standbys } from './measures/standbys.ts'
 import { start } from './measures/start.ts'
 import { storm } from './measures/storm.ts'
 import { tokens } from './measures/tokens.ts'
@@ -56,7 +55,6 @@ const MEASURES = [
   rest,
   disclosures,
   earlier,
-  standbys,
 ] satisfies Measure[]
 
 /** Prints progress to standard error. Standard output has only the table. */

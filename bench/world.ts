@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import type { OwnCluster } from '../test/support/own-cluster.ts'
 import type { Credentials } from '../test/support/walk.ts'
 import { atExit } from './at-exit.ts'
 import { axport, timedImport, writeSample } from './executable.ts'
@@ -34,13 +33,6 @@ export interface World extends Deployment {
   another(records: number): Promise<Deployment | undefined>
   /** Runs `work` on an empty database in the same Postgres; undefined with --database. */
   onEmpty: (<Value>(work: (databaseUrl: string) => Promise<Value>) => Promise<Value>) | undefined
-  /** Runs `work` with the primary and with new standbys, which are stopped afterwards; undefined with --database. */
-  replicated:
-    | (<Value>(
-        count: number,
-        work: (primary: OwnCluster, standbys: OwnCluster[]) => Promise<Value>,
-      ) => Promise<Value>)
-    | undefined
   /** Returns an integration with this scope, which the first call creates. */
   provision(deployment: Deployment, scope: Scope): Promise<Credentials>
   close(): Promise<void>
@@ -89,17 +81,6 @@ export async function createWorld(
       await sql`drop database empty with (force)`
     }
   }
-  const replicated: World['replicated'] =
-    cluster &&
-    (async (count, work) => {
-      const standbys: OwnCluster[] = []
-      try {
-        for (let n = 0; n < count; n++) standbys.push(await cluster.startStandby())
-        return await work(cluster, standbys)
-      } finally {
-        for (const standby of standbys) await standby.stop()
-      }
-    })
   const provision = async (deployment: Deployment, scope: Scope) => {
     const key = JSON.stringify([deployment.databaseUrl, scope])
     const known = provisioned.get(key)
@@ -119,7 +100,7 @@ export async function createWorld(
     await cluster?.stop()
     removeFolder()
   }
-  const own = { another, onEmpty: cluster && onEmpty, replicated, provision, close }
+  const own = { another, onEmpty: cluster && onEmpty, provision, close }
   const world = { options, executable, folder, databaseUrl, sql, connect, ...own }
   try {
     const source = options.database ? undefined : await fill(world, options.records)

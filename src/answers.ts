@@ -9,8 +9,6 @@ export interface Answer {
   logFields?: LogFields
   /** The records that it shows, if disclosures are recorded: the answer is sent after that. */
   disclosed?: DisclosedRecords
-  /** The newest position in the log of changes where its data were read. Absent if it says nothing of the data. */
-  position?: number
 }
 
 /** Text, or bytes of UTF-8. */

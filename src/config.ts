@@ -18,6 +18,10 @@ interface Setting<Value> {
 /** A path as it is; any other text may be a URL with its password. */
 const maskedPath = (text: string) => (isPath(text) ? text : '***')
 
+const notSupported = (): never => {
+  throw new Error('is not supported in this version: unset it; pages and records are read from DATABASE_URL')
+}
+
 /** All settings by name, in the order of the documents. */
 export const SETTINGS = {
   DATABASE_URL: {
@@ -30,19 +34,14 @@ export const SETTINGS = {
     read: filePath,
   },
   DATABASE_READ_URL: {
-    meaning: 'Standbys that pages and records are read from: postgres://user:password@host1,host2/name.',
+    meaning: 'Not supported in this version: serve refuses it.',
     mask: maskedUrl,
+    read: notSupported,
   },
   DATABASE_READ_URL_FILE: {
-    meaning: 'A file with the value of DATABASE_READ_URL. Each new connection reads it again.',
+    meaning: 'Not supported in this version: serve refuses it.',
     mask: maskedPath,
-    read: filePath,
-  },
-  READ_LAG: {
-    fallback: '5',
-    meaning: 'Seconds of lag that a standby may have; one with more is passed over.',
-    // The lag is measured to the second.
-    read: seconds(2, 3600),
+    read: notSupported,
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
@@ -165,23 +164,20 @@ export function preset(name: SettingName, value: string): void {
 
 /** DATABASE_URL, or what DATABASE_URL_FILE holds. @throws Failure if neither or both are set, or the file is wrong */
 export function databaseUrl(environment: Environment = Bun.env): string {
-  const url = urlOf('DATABASE_URL', environment)
+  const url = givenDatabaseUrl(environment)
   if (url) return url
   throw new Failure(
     'DATABASE_URL is not set: set it to postgres://user:password@host:port/name, or to embedded:DIR for the built-in database',
   )
 }
 
-/** A setting, or what the file that NAME_FILE names holds; undefined if neither is set. @throws Failure if both are */
-export function urlOf(
-  name: 'DATABASE_URL' | 'DATABASE_READ_URL',
-  environment: Environment = Bun.env,
-): string | undefined {
-  const url = setting(name, environment)
-  const file = setting(`${name}_FILE`, environment)
-  if (url && file) throw new Failure(`${name} and ${name}_FILE are both set: unset one of them`)
+/** The same; undefined if neither is set. @throws Failure if both are, or the file is wrong */
+export function givenDatabaseUrl(environment: Environment = Bun.env): string | undefined {
+  const url = setting('DATABASE_URL', environment)
+  const file = setting('DATABASE_URL_FILE', environment)
+  if (url && file) throw new Failure('DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them')
   if (url || !file) return url
-  return readTrimmed(file, `${name}_FILE names ${file}, which`)
+  return readTrimmed(file, `DATABASE_URL_FILE names ${file}, which`)
 }
 
 /** One setting as `axport config` shows it. */

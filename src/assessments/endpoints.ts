@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
 import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
@@ -6,7 +6,6 @@ import { type Leases, type Runner, rawStatement, rowOf, text } from '../postgres
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
 import { parseListQuery } from './list-query.ts'
-import { newestPosition } from './mark.ts'
 import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
@@ -28,7 +27,7 @@ export async function listAssessments(
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
-  const { access, count, documents, size, position, shown } = await readPage(db, memory, tokenDigest, query)
+  const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,
@@ -36,61 +35,45 @@ export async function listAssessments(
     // Joined, the documents would be copied into new memory: a tenth of the time of a page.
     body: ['{"data":[', documents, `],"meta":${meta}}`],
     logFields: { clientId: access.clientId, records: size },
-    position,
     ...disclosureOf(access.clientId, shown, query.filter),
   }
 }
 
-/**
- * GET /api/v1/ax/assessments/:id (contract G1): a record in the scope, or 404. Throws HttpError 401 or 400.
- * @param hasPosition whether the answer has its position, which a page always knows, and a record has to read
- */
+/** GET /api/v1/ax/assessments/:id (contract G1): a record in the scope, or 404. Throws HttpError 401 or 400. */
 export async function retrieveAssessment(
   db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
   id: string,
-  hasPosition = false,
 ): Promise<Answer> {
   const number = /^\d+$/.test(id) ? canonicalNumber(id) : undefined
   if (number === undefined || !isBigint(number)) return await refuse(db, tokenDigest, assessmentNotFound())
-  const retrieve = hasPosition ? retrieveWithPosition : retrieveRecord
   const [found] = await retrieve(db, { id: number, token: tokenDigest })
   const row = found && retrieved.read(found)
   const access = accessOf(row)
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
-  // As for a page, 0 is the position of an empty log.
-  const positioned = hasPosition ? { position: row?.position ? Number(text(row.position)) : 0 } : {}
-  if (!row?.document) return { ...errorAnswer(assessmentNotFound(), { clientId }), ...positioned }
+  if (!row?.document) return errorAnswer(assessmentNotFound(), { clientId })
   const shown = { assessments: `{${number}}`, people: `{${text(row.educator)}}` }
   return {
     status: 200,
     headers: COMPRESSIBLE,
     body: [row.document],
     logFields: { clientId, records: 1 },
-    ...positioned,
     ...disclosureOf(clientId, isRecorded(row.recording, clientId) ? shown : undefined, {}),
   }
 }
 
 /** The row of a record, which any live token has. */
-const rowWith = (position: SQL) =>
-  rowOf({ ...ACCESS, document: sql`${r.document}`, educator: sql`${r.userId}`, recording, position })
+const retrieved = rowOf({ ...ACCESS, document: sql`${r.document}`, educator: sql`${r.userId}`, recording })
 
-const retrieved = rowWith(newestPosition)
-
-const retrieving = ({ list }: { list: SQL }) =>
-  rawStatement(sql`
-  select ${list}
+const retrieve = rawStatement(sql`
+  select ${retrieved.list}
   from live_tokens as token
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
     and ${r.productId} = any (token.product_ids)
     and ${r.organizationId} = any (token.organization_ids)
   where token.digest = ${sql.placeholder('token')}::bytea`)
-
-const retrieveWithPosition = retrieving(retrieved)
-const retrieveRecord = retrieving(rowWith(sql`null`))
 
 /** Answers with the error only if the token is live and its integration is provisioned (docs/decisions.md, "Answers"). */
 async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {

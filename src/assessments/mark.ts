@@ -9,15 +9,10 @@ export interface Mark {
   tag: string
 }
 
-const fromNewest = sql`from ${changes} order by position desc limit 1`
-
 /** The newest row of the log, as columns of a statement that joins it. */
 export const NEWEST = { position: sql`newest.position`, tag: sql`newest.tag` }
 export const joinNewest = sql`
-left join (select position, tag ${fromNewest}) as newest on true`
-
-/** The position of that row alone; null if the log is empty. */
-export const newestPosition = sql`(select position ${fromNewest})`
+left join (select position, tag from ${changes} order by position desc limit 1) as newest on true`
 
 /** The mark in the columns of NEWEST; undefined if the log is empty. */
 export function markOf({ position, tag }: Record<keyof typeof NEWEST, Buffer | null>): Mark | undefined {

@@ -22,8 +22,6 @@ export interface Page {
   documents: Uint8Array
   /** How many documents. */
   size: number
-  /** The newest position in the log of changes; 0 if the log is empty. */
-  position: number
   /** Their ids, if disclosures are recorded. */
   shown: Shown
 }
@@ -154,5 +152,5 @@ function pageOf(
     if (extent.read > extent.shown && entry !== 'end') selection.noteEnd()
     if (last) selection.noteCursor(query, { offset: query.offset + size, ...last, mark })
   }
-  return { access, count, documents, size, position: mark?.position ?? 0, shown }
+  return { access, count, documents, size, shown }
 }

@@ -1,8 +1,11 @@
 import { Failure, IncompleteFailure, RolledBack, UncertainFailure } from '../errors.ts'
 import type { Interruption } from '../interruption.ts'
+import type { Database } from '../postgres/database.ts'
 import { LOST } from '../postgres/describe-error.ts'
 import { verdictOn } from '../postgres/failures.ts'
+import type { CommandSql } from '../postgres/transaction/transact.ts'
 import { interruptible } from './process.ts'
+import { withDatabase } from './with-database.ts'
 
 /** What a command says of its change: each text continues a sentence. */
 export interface Change {
@@ -36,6 +39,23 @@ export async function changing<Result>(
       }),
     ({ hasCommitted }) => `interrupted: ${change.soFar(hasCommitted)}`,
   )
+}
+
+/**
+ * Changes what integrations may read, and reports the result, also of an uncertain change: a new secret is shown only
+ * once.
+ */
+export async function changeAndReport<Result>(
+  change: Change,
+  work: (sql: CommandSql) => Promise<Result>,
+  report: (result: Result, uncertain: UncertainFailure | undefined) => Promise<void>,
+): Promise<void> {
+  const run = async ({ sql }: Database) => {
+    const { result, failure } = await settled(work(sql))
+    await report(result, failure instanceof UncertainFailure ? failure : undefined)
+    if (failure) throw failure
+  }
+  await changing(change, interruption => withDatabase(run, interruption))
 }
 
 /**

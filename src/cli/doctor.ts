@@ -15,7 +15,6 @@ import {
   checkStatistics,
   checkTimeZone,
 } from '../doctor/server-checks.ts'
-import { checkStandbys } from '../doctor/standby-checks.ts'
 import { checkValuesInLog } from '../doctor/values-in-log-check.ts'
 import { Failure } from '../errors.ts'
 import type { Start } from '../postgres/connection/wire.ts'
@@ -27,7 +26,6 @@ import { checkIntegrations } from './doctor-integrations.ts'
 import { readLimits } from './limits.ts'
 import { counted, printJson, printTable } from './output.ts'
 import { settingProblems } from './setting-problems.ts'
-import { configuredStandbys } from './standbys.ts'
 
 /** axport doctor */
 export const doctorCommand = () =>
@@ -83,9 +81,8 @@ async function examine(full: boolean): Promise<Finding[]> {
 
 function checksOfServer(database: Database): Check[] {
   const { sql, start } = database
-  const servers = configuredStandbys()
   const { size: poolSize, statementMs: statement } = readLimits().pool
-  const plan = { poolSize, more: servers.length > 0 ? 2 : 1, statement }
+  const plan = { poolSize, statement }
   const ofPostgres = (start: Start): Check[] => [
     ['encryption', () => checkEncryption('encryption', start.route, 'DATABASE_URL')],
     ['connections', () => checkConnections(sql, start, plan)],
@@ -96,7 +93,6 @@ function checksOfServer(database: Database): Check[] {
     ['server', () => checkServer(sql)],
     ['confirmation', () => checkConfirmation(sql)],
     ...(start ? ofPostgres(start) : []),
-    ['reads', () => checkStandbys(sql, servers, { ...plan, lag: setting('READ_LAG') })],
   ]
 }
 

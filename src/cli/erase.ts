@@ -12,11 +12,10 @@ import { requestMs } from '../postgres/pool/bounds.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
 import { findPerson } from '../tables/people.ts'
 import { newCommand, readId } from './arguments.ts'
-import { changing, oneChange, settled } from './changing.ts'
+import { changeAndReport, changing, oneChange, settled } from './changing.ts'
 import { confirm, requireTerminal } from './confirm.ts'
 import { WAIT_MS } from './limits.ts'
 import { counted, escaped, fieldLines, print, printJson, StatusLine } from './output.ts'
-import { changeAndWait, configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withDatabase } from './with-database.ts'
 
 /** axport erase USER_ID */
@@ -44,7 +43,6 @@ Example: axport erase 501 --dry-run`,
     )
     // Its former name, which the error of the database's trigger has.
     .addOption(new Option('--undo').implies({ removeTombstone: true }).conflicts('dryRun').hideHelp())
-    .addOption(waitOption())
     .option('--json', 'print a JSON object')
     .action(async (userId, options) => {
       await (options.removeTombstone ? readmit(userId, options) : erase(userId, options))
@@ -54,7 +52,6 @@ interface Options {
   dryRun?: true
   yes?: true
   json?: true
-  wait: number
 }
 
 /** The integrations that were sent records of a person; null if that is not known. */
@@ -65,12 +62,10 @@ interface Recipients {
   notes: string[]
 }
 
-/** Reads the recipients after the wait for standbys: until then, more disclosures may be recorded. */
-async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Options): Promise<void> {
+async function erase(userId: string, { dryRun: isDryRun, yes, json }: Options): Promise<void> {
   const dryRun = isDryRun === true
   const isAsked = !dryRun && !yes
   if (isAsked) requireTerminal(`axport erase ${userId}`)
-  const servers = configuredStandbys()
   // Read before anything is changed: it may be wrong.
   const requestTime = requestMs({
     waitMs: WAIT_MS,
@@ -86,12 +81,8 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
     if (isAsked) await confirmErasure(sql, userId)
     const { result: erasure, failure } = await settled(erasePerson(sql, userId, { dryRun, onWait }))
     const uncertain = failure instanceof UncertainFailure ? failure : undefined
-    const isOver = dryRun || uncertain !== undefined
-    const late = isOver
-      ? undefined
-      : await waitForStandbys(sql, servers, wait, change).then(() => undefined, keptOf)
-    const isSettled = !isOver && late === undefined
-    const recipients = await recipientsOf(sql, userId, isSettled ? requestTime : undefined).catch(() => ({
+    const isErased = !dryRun && uncertain === undefined
+    const recipients = await recipientsOf(sql, userId, isErased ? requestTime : undefined).catch(() => ({
       integrations: null,
       until: null,
       notes: [`disclosures could not be read: run axport disclosures --user ${userId} again`],
@@ -99,9 +90,9 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
     const { notes } = recipients
     if (uncertain)
       notes.push(`deleted rows stay in the files of the tables until axport erase ${userId} is run again`)
-    if (late || uncertain?.outcome === 'unconfirmed')
+    if (uncertain?.outcome === 'unconfirmed')
       notes.push(
-        `standbys may show the person until they have the erasure, and pages that were read before may be recorded and sent for ${Math.ceil(requestTime / 1000)} s more: run axport disclosures --user ${userId} then`,
+        `pages that were read before may be recorded and sent for ${Math.ceil(requestTime / 1000)} s more: run axport disclosures --user ${userId} then`,
       )
     // The record has educators by their ids, and no proctors.
     if (erasure.proctored > 0)
@@ -112,7 +103,6 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json, wait }: Opti
       await printJson({ ...jsonOf(userId, dryRun, erasure, recipients), ...uncertainFields(uncertain) })
     else await print(textOf(userId, dryRun, erasure, recipients, uncertain))
     if (uncertain) throw uncertain
-    if (late) throw late
     if (erasure.unwiped !== undefined)
       throw new IncompleteFailure(
         `user ${userId} is erased, and the files of the tables still have what was deleted: vacuum failed (${erasure.unwiped}); axport erase ${userId} tries again`,
@@ -145,20 +135,13 @@ async function confirmErasure(sql: Sql, userId: string): Promise<void> {
 const uncertainFields = (uncertain: UncertainFailure | undefined) =>
   uncertain && { outcome: uncertain.outcome, ...(uncertain.outcome === 'unknown' && { erased: null }) }
 
-/** Returns the error of standbys that are late; throws any other. */
-function keptOf(error: unknown): IncompleteFailure {
-  if (error instanceof IncompleteFailure) return error
-  throw error
-}
-
-async function readmit(userId: string, { json, wait }: Options): Promise<void> {
-  await changeAndWait(
+async function readmit(userId: string, { json }: Options): Promise<void> {
+  await changeAndReport(
     oneChange(
       `the tombstone of user ${userId} was removed`,
       'nothing was changed',
       `axport erase ${userId} --dry-run shows it`,
     ),
-    wait,
     async sql => {
       await requireCurrentSchema(sql)
       return await removeTombstone(sql, userId, onWait)
@@ -185,7 +168,7 @@ async function readmit(userId: string, { json, wait }: Options): Promise<void> {
 
 const onWait = () => void process.stderr.write('waiting for an import to finish …\n')
 
-/** @param requestTime milliseconds, if no server shows the person any more */
+/** @param requestTime milliseconds, if the person is erased */
 async function recipientsOf(sql: Sql, userId: string, requestTime: number | undefined): Promise<Recipients> {
   const { disclosing, begins, ahead } = await readRecordState(sql)
   if (begins === null && !disclosing?.isOn) {

@@ -9,7 +9,6 @@ import { newCommand } from './arguments.ts'
 import { type Change, changing } from './changing.ts'
 import { confirmRetention, disclosuresOption, keepOption, switchDisclosing } from './disclosing.ts'
 import { print, printJson } from './output.ts'
-import { configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** What --json prints; `time_zone` and `disclosures` if the options set them. */
@@ -36,15 +35,12 @@ Example: axport migrate --time-zone America/New_York`,
     .addOption(disclosuresOption())
     .addOption(keepOption())
     .option('--yes', 'do not ask before a shorter --disclosures-keep deletes disclosures')
-    .addOption(waitOption())
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
     .option('--grant-backup <role>', 'give this role the privileges that axport backup needs, and no others')
     .option('--json', 'print a JSON object at the end')
-    .action(async ({ timeZone, disclosures, disclosuresKeep, yes, wait, json, ...roles }) => {
+    .action(async ({ timeZone, disclosures, disclosuresKeep, yes, json, ...roles }) => {
       const grants = grantsOf(roles)
-      // A wrong setting must be found before the change.
-      const servers = disclosures === 'on' ? configuredStandbys() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       const onBlocked = (blockers: string, pauseMs: number) =>
         void process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
@@ -75,7 +71,6 @@ Example: axport migrate --time-zone America/New_York`,
           await say(`${role} has what axport ${purpose.command} needs`)
         }
         if (json) await printJson(done)
-        await waitForStandbys(sql, servers, wait, steps)
       }
       await changing(steps, interruption => withAnySchema(run, interruption))
     })

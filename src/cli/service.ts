@@ -16,7 +16,6 @@ import { SERVE } from '../postgres/privileges/purposes.ts'
 import { readDisclosing } from '../tables/disclosing.ts'
 import { within } from '../within.ts'
 import { readLimits, SHUTDOWN_MS, SLOW_REQUEST_MS } from './limits.ts'
-import { openStandbys } from './standbys.ts'
 import { BUILD } from './version.ts'
 
 /** Reads TLS_CERT_FILE and TLS_KEY_FILE; undefined if neither is set. @throws Failure if one is missing or wrong */
@@ -37,8 +36,7 @@ export async function startService(database: Database, log: Logger) {
   await requirePrivileges(database.sql, SERVE)
   const isRecording = (await readDisclosing(database.sql))?.isOn === true
   const limits = readLimits()
-  const primary = database.pool(limits.pool, log)
-  const standbys = await openStandbys(database, primary, limits.pool, log)
+  const pool = database.pool(limits.pool, log)
   const trustedProxies = setting('TRUSTED_PROXIES')
   const drainMs = Math.max(MIN_DRAIN_MS, setting('SHUTDOWN_DELAY') * 1000)
   const certificate = readTls()
@@ -49,19 +47,19 @@ export async function startService(database: Database, log: Logger) {
   const counters = new Counters()
   const checks: Check[] = [
     { name: 'service', run: async () => (isStopping ? 'it is stopping' : undefined) },
-    ...databaseChecks(primary, standbys, isRecording),
+    ...databaseChecks(pool),
   ]
   const load = { inFlight: () => server.inFlight(), held: () => server.held() }
-  const metrics = new Metrics({ build: BUILD, counters, ...load, primary, standbys, tls })
+  const metrics = new Metrics({ build: BUILD, counters, ...load, database: pool, tls })
   const minutes = new Minutes()
   const onAnswered: Metrics['observe'] = answered => {
     metrics.observe(answered)
     minutes.note(answered.status)
   }
-  const options = { certificate, standbys, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
+  const options = { certificate, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
   const address = { host: setting('HOST'), port: setting('PORT') }
-  const server = startServer(primary, log, address, limits.http, options)
-  const stopPurging = startPurging(primary, { log, counters, isReadOnly: () => primary.checkReadOnly() })
+  const server = startServer(pool, log, address, limits.http, options)
+  const stopPurging = startPurging(pool, { log, counters, isReadOnly: () => pool.checkReadOnly() })
 
   return {
     url: server.url,
@@ -72,10 +70,7 @@ export async function startService(database: Database, log: Logger) {
       return { metrics: await metrics.registry.getMetricsAsJSON(), minutes: lastHour([minutes.list()]) }
     },
 
-    async readiness(): Promise<Readiness> {
-      const readiness = await readinessOf(checks)
-      return standbys ? { ...readiness, servers: standbys.servers() } : readiness
-    },
+    readiness: (): Promise<Readiness> => readinessOf(checks),
 
     /** Reads the certificate again. If that fails, the old one stays, and the log says why. */
     reload() {
@@ -104,7 +99,7 @@ export async function startService(database: Database, log: Logger) {
         within(SHUTDOWN_MS, stopPurging(), undefined),
       ])
       if (cut) log.warn({ requests: cut }, 'requests in flight took too long and are cut')
-      await Promise.all([primary.close(), standbys?.close()])
+      await pool.close()
     },
   }
 }

@@ -1,18 +1,17 @@
-import { SETTINGS, type SettingName, setting, urlOf } from '../config.ts'
+import { givenDatabaseUrl, SETTINGS, type SettingName, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { readLimits } from './limits.ts'
 import { readTls } from './service.ts'
-import { configuredStandbys } from './standbys.ts'
 
 /**
  * What `serve` refuses in the settings: values that cannot be read, and then settings that contradict each other.
  * @param readUrl reads DATABASE_URL, which may be missing unless this throws
  */
-export function settingProblems(readUrl: () => unknown = () => urlOf('DATABASE_URL')): string[] {
+export function settingProblems(readUrl: () => unknown = givenDatabaseUrl): string[] {
   const names = Object.keys(SETTINGS) as SettingName[]
   const invalid = names.flatMap(name => problemOf(() => setting(name)))
   if (invalid.length > 0) return invalid
-  return [readUrl, readLimits, readTls, configuredStandbys].flatMap(problemOf)
+  return [readUrl, readLimits, readTls].flatMap(problemOf)
 }
 
 /** @throws Failure that names every problem of the settings; `readUrl` as above */

@@ -9,8 +9,6 @@ import { checkPooler } from './pooler-check.ts'
 export interface Plan {
   /** DATABASE_POOL_SIZE */
   poolSize: number
-  /** Connections of each process outside its pool: one that probes an unresponsive database, one that probes standbys. */
-  more: number
   /** STATEMENT_TIMEOUT, in milliseconds. */
   statement: number
 }
@@ -42,7 +40,7 @@ export async function checkConnections(db: Sql, start: Start, plan: Plan): Promi
     isReadOnly ? await withoutWrites(db, obstacle) : ok('writes', 'taken'),
     isPooled
       ? note('connections', 'the pooler decides how many: see its own limits')
-      : roomFinding('connections', room, plan),
+      : roomFinding(room, plan),
   ]
 }
 
@@ -87,17 +85,17 @@ export async function checkStatementTimeout(requests: Runner, statement: number)
 }
 
 /** The connections that a server allows, and how many of them are reserved for superusers and other roles. */
-export interface Room {
+interface Room {
   most: number
   reserved: number
 }
 
-/** For how many processes a server has connections. */
-export function roomFinding(check: string, { most, reserved }: Room, { poolSize, more }: Plan): Finding {
-  const room = Math.floor((most - reserved) / (poolSize + more))
+/** For how many processes a server has connections: each has one more, which probes an unresponsive database. */
+function roomFinding({ most, reserved }: Room, { poolSize }: Plan): Finding {
+  const check = 'connections'
+  const room = Math.floor((most - reserved) / (poolSize + 1))
   const text =
     `max_connections is ${most}, ${reserved} of them reserved: room for ${room} ` +
-    `${room === 1 ? 'process' : 'processes'} with DATABASE_POOL_SIZE ${poolSize} and ` +
-    `${more === 1 ? 'one connection' : `${more} connections`} more`
+    `${room === 1 ? 'process' : 'processes'} with DATABASE_POOL_SIZE ${poolSize} and one connection more`
   return room < 1 ? warning(check, `${text}: lower it, or raise max_connections`) : ok(check, text)
 }

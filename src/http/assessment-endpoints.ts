@@ -1,17 +1,16 @@
 import { type Answer, apiError, HttpError } from '../answers.ts'
 import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
+import { PageMemory } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
 import { endedToken } from '../oauth/tokens.ts'
 import { Displaced } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import type { Standbys } from '../postgres/standby/standbys.ts'
-import type { Runner } from '../postgres/statement.ts'
+import type { Leases, Runner } from '../postgres/statement.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
 import { refuseOverload, slowAnswerOf } from './errors.ts'
 import { LastUse } from './last-use.ts'
-import { type Read, Reading } from './reading.ts'
 import { requesterOf } from './requester.ts'
 
 export const LIST = '/api/v1/ax/assessments'
@@ -20,26 +19,26 @@ export const RETRIEVE = '/api/v1/ax/assessments/:id'
 /** Why a request got a 503, for operators. */
 const OVERLOAD = 'more requests at a time than MAX_REQUESTS'
 
+/** Answers a request from the database, with what is remembered of pages. */
+type Read = (db: Leases, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
+
 /** The two endpoints of the API. */
-export function assessmentEndpoints(
-  db: ServingDatabase,
-  counters: Counters,
-  standbys?: Standbys,
-): Endpoint[] {
-  const reading = new Reading(db, standbys, counters)
+export function assessmentEndpoints(db: ServingDatabase, counters: Counters): Endpoint[] {
+  const memory = new PageMemory(counters)
   const disclosing = new Disclosing(db)
   const lastUse = new LastUse(db)
   const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
     const requester = requesterOf(request, db.bounds)
+    const clientOfToken = () => memory.accessOf(tokenDigest)?.clientId
     const ask = async () => {
-      refuseOverload(request, () => reading.displace(tokenDigest))
-      return await reading.answer(requester, tokenDigest, read)
+      refuseOverload(request, () => db.pool.displace(clientOfToken()))
+      return await read(db.forRequest(requester, clientOfToken()), memory, tokenDigest)
     }
     const answer = await ask().catch(async (error: unknown) => {
       const known = db.pool.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
       const answer = await slowAnswerOf(request, known, apiError)
-      const clientId = error instanceof Displaced ? reading.clientOf(tokenDigest) : undefined
+      const clientId = error instanceof Displaced ? clientOfToken() : undefined
       return clientId ? { ...answer, logFields: { clientId, refused: [OVERLOAD] } } : answer
     })
     // An answer names a client only if its token is live, or was.
@@ -49,7 +48,7 @@ export function assessmentEndpoints(
   const list = (request: Request, { token }: Given) =>
     answerBy(request, token, (...read) => listAssessments(...read, queryString(request)))
   const retrieve = (request: Request, { id, token }: Given) =>
-    answerBy(request, token, (...read) => retrieveAssessment(...read, id, standbys !== undefined))
+    answerBy(request, token, (...read) => retrieveAssessment(...read, id))
   return [
     { path: LIST, method: 'GET', style: apiError, answer: list },
     { path: RETRIEVE, method: 'GET', style: apiError, answer: retrieve },

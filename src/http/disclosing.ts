@@ -7,14 +7,14 @@ import { originOf } from './request-log.ts'
 import { requesterOf } from './requester.ts'
 
 /**
- * Records disclosures at the primary before the answers are sent, also those that a standby has read. The statement that
- * read an answer says whether its disclosure is to be recorded.
+ * Records disclosures before the answers are sent. The statement that read an answer says whether its disclosure is to be
+ * recorded.
  */
 export class Disclosing {
   readonly #recorder: Recorder
 
-  constructor(private readonly primary: ServingDatabase) {
-    this.#recorder = new Recorder(primary)
+  constructor(private readonly database: ServingDatabase) {
+    this.#recorder = new Recorder(database)
   }
 
   /**
@@ -34,7 +34,7 @@ export class Disclosing {
       address: address?.replace(/%.*$/, ''),
     }
     try {
-      await this.#recorder.record(disclosure, requesterOf(request, this.primary.bounds))
+      await this.#recorder.record(disclosure, requesterOf(request, this.database.bounds))
     } catch (error) {
       if (error instanceof ClientGone) throw error
       return withheld(request, error, disclosed.clientId)

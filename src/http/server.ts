@@ -4,7 +4,6 @@ import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
 import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import type { Standbys } from '../postgres/standby/standbys.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
@@ -17,10 +16,9 @@ import { respond } from './respond.ts'
 import type { Certificate } from './tls.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
-/** With a certificate the server speaks HTTPS; from `standbys` it reads pages and records. */
+/** With a certificate the server speaks HTTPS. */
 type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> & {
   certificate?: Certificate | undefined
-  standbys?: Standbys | undefined
 }
 
 /** Of TLS 1.2: suites with forward secrecy and authenticated encryption alone (RFC 9325 §4.2). TLS 1.3 has no others. */
@@ -32,7 +30,7 @@ export function startServer(
   log: Log,
   address: Address,
   limits: Limits,
-  { certificate, standbys, ...options }: ServerOptions = {},
+  { certificate, ...options }: ServerOptions = {},
 ) {
   let isDraining = false
   /** The one that listens, and those with earlier certificates until their requests are answered. */
@@ -54,7 +52,7 @@ export function startServer(
     onAnswered: () => {},
     ...options,
   }
-  const app = createApp(db, limits, monitor, standbys)
+  const app = createApp(db, limits, monitor)
   // Bun cannot change the certificate of a server: another server takes over, on the same port.
   const listen = (port: number, tls: Certificate | undefined) => {
     // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
@@ -113,8 +111,8 @@ export function startServer(
   }
 }
 
-/** Every route of the service. Paths are exact: no trailing slash. Pages and records are read from `standbys`, if any. */
-function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standbys?: Standbys) {
+/** Every route of the service. Paths are exact: no trailing slash. */
+function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor) {
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
   app.use(requestLog(monitor))
@@ -133,7 +131,7 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standb
       headers.authorization = `Bearer ${token}`
     })
     .use(bearer())
-  for (const endpoint of assessmentEndpoints(db, monitor.counters, standbys)) mount(guarded, endpoint)
+  for (const endpoint of assessmentEndpoints(db, monitor.counters)) mount(guarded, endpoint)
   app.use(guarded)
   return app
 }

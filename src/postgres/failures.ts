@@ -14,7 +14,6 @@ const ADVICE: Record<string, string> = {
     'it does not encrypt, which sslmode in DATABASE_URL asks for: turn on its ssl, or change sslmode',
   'ECONNRESET CONNECTION_CLOSED': 'it closed the connection: is it Postgres that listens there?',
   NOT_WANTED: 'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
-  NO_STANDBY: 'it is no standby of the primary',
   ENOENT: 'its socket does not exist: is Postgres running, and is the path in DATABASE_URL right?',
   'SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
     'its certificate cannot be verified: name the file of its authority with sslrootcert in DATABASE_URL',

@@ -121,31 +121,16 @@ describe('DATABASE_URL_FILE', () => {
 })
 
 describe('DATABASE_READ_URL', () => {
-  const postgres = { DATABASE_URL: 'postgres://127.0.0.1:1/x' }
-  test.each<[string, Record<string, string>, RegExp]>([
-    [
-      'beside an embedded database',
-      { DATABASE_URL: 'embedded:./data', DATABASE_READ_URL: `postgres://u:${SECRET}@h/d` },
-      /^DATABASE_READ_URL goes with a Postgres in DATABASE_URL: unset it/,
-    ],
-    [
-      'beside DATABASE_READ_URL_FILE',
-      { ...postgres, DATABASE_READ_URL: `postgres://u:${SECRET}@h/d`, DATABASE_READ_URL_FILE: 'x' },
-      /^DATABASE_READ_URL and DATABASE_READ_URL_FILE are both set: unset one of them/,
-    ],
-    [
-      'in a file that does not exist',
-      { ...postgres, DATABASE_READ_URL_FILE: '/nowhere/url' },
-      /^DATABASE_READ_URL_FILE names \/nowhere\/url, which cannot be read/,
-    ],
-    [
-      'of a primary',
-      { ...postgres, DATABASE_READ_URL: `postgres://u:${SECRET}@h/d?target_session_attrs=read-write` },
-      /in DATABASE_READ_URL asks for a primary: remove it/,
-    ],
-  ])('%s ends serve immediately with the reason', async (_, env, message) => {
-    expect(await errorWith(env)).toMatch(message)
-  })
+  test.each(['DATABASE_READ_URL', 'DATABASE_READ_URL_FILE'])(
+    '%s is refused by serve and serve --check',
+    async name => {
+      const env = { DATABASE_URL: database.url, [name]: `postgres://u:${SECRET}@h/d`, PORT: '0' }
+      for (const args of [['serve'], ['serve', '--check']])
+        expect(errorLine(await axport(args, { env }), 1)).toBe(
+          `${name} is not supported in this version: unset it; pages and records are read from DATABASE_URL`,
+        )
+    },
+  )
 })
 
 describe('a database', () => {

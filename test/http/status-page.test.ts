@@ -42,7 +42,6 @@ describe('the page of the operator’s port', () => {
       / connections \d+ of \d+ in use, \d+ idle; statements that wait for one: \d+ memory \d+ MB /,
     ])
       expect(text).toMatch(part)
-    // Without standbys each process has one pool.
     expect(text).toContain(` of ${10} in use`)
     const html = await (await fetch(`${running.admin}/`)).text()
     const { clientId, clientSecret } = world.credentials

@@ -3,10 +3,9 @@ import type { UncertainFailure } from '../../errors.ts'
 import { type Credentials, rotateSecret } from '../../integrations/credentials.ts'
 import { deleteIntegration, nameOf, setDisabled } from '../../integrations/lifecycle.ts'
 import { given, newCommand, readDuration } from '../arguments.ts'
-import { oneChange } from '../changing.ts'
+import { changeAndReport, oneChange } from '../changing.ts'
 import { confirm, requireTerminal } from '../confirm.ts'
 import { escaped, print, printJson } from '../output.ts'
-import { changeAndWait, waitOption } from '../standbys.ts'
 
 /** axport integration rotate ID */
 export const rotateCommand = () =>
@@ -21,17 +20,15 @@ Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
     .argument('<id>', 'its client id')
     .option('--grace <duration>', 'keep the old secret and its tokens valid for so long: 24h', readDuration)
     .option('--force', 'rotate even while the grace of an earlier rotation lasts')
-    .addOption(waitOption())
     .option('--json', 'print a JSON object')
-    .action(async (id, { grace, force, json, wait }) => {
-      await changeAndWait(
+    .action(async (id, { grace, force, json }) => {
+      await changeAndReport(
         oneChange(
           'the secret was replaced',
           'the secret was not replaced',
           shownBy(id),
           'a second rotation would end the secret that was printed',
         ),
-        wait,
         sql => rotateSecret(sql, id, given({ graceSeconds: grace, force })),
         async (rotated, uncertain) => {
           const end = rotated.oldSecretEndsAt
@@ -82,12 +79,10 @@ export function stateCommand(name: keyof typeof STATES) {
   const [state, description] = STATES[name]
   return newCommand(name, description, `Example: axport integration ${name} BD77VoKUovcSbaUgYJQxPiOm`)
     .argument('<id>', 'its client id')
-    .addOption(waitOption())
     .option('--json', 'print a JSON object')
-    .action((id, { json, wait }) =>
-      changeAndWait(
+    .action((id, { json }) =>
+      changeAndReport(
         oneChange(`the integration was ${state}`, 'nothing was changed', shownBy(id)),
-        wait,
         sql => setDisabled(sql, id, name === 'disable'),
         async (changed, uncertain) => {
           if (json) await printJson({ client_id: id, state, changed, ...outcomeField(uncertain) })
@@ -108,12 +103,10 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
   )
     .argument('<id>', 'its client id')
     .option('--yes', 'do not ask for the client id to confirm; required without a terminal')
-    .addOption(waitOption())
-    .action(async (id, { yes, wait }) => {
+    .action(async (id, { yes }) => {
       if (!yes) requireTerminal(`axport integration delete ${id}`)
-      await changeAndWait(
+      await changeAndReport(
         oneChange('the integration was deleted', 'nothing was deleted', 'axport integration list shows it'),
-        wait,
         async sql => {
           if (!yes) await confirmDeletion(sql, id)
           return await deleteIntegration(sql, id)

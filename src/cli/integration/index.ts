@@ -5,9 +5,8 @@ import { exactNumber } from '../../integrations/exact-ids.ts'
 import { describeIntegration } from '../../integrations/lifecycle.ts'
 import { addNew, type ChangedScope, changeScope } from '../../integrations/scope.ts'
 import { given, newCommand, readIds } from '../arguments.ts'
-import { oneChange } from '../changing.ts'
+import { changeAndReport, oneChange } from '../changing.ts'
 import { fieldLines, print, printJson } from '../output.ts'
-import { changeAndWait, waitOption } from '../standbys.ts'
 import {
   deleteCommand,
   outcomeField,
@@ -23,7 +22,7 @@ export const integrationCommand = () =>
   newCommand(
     'integration',
     'Manage the applications that may read the export.',
-    'An integration is one of these applications. ID is its client id.\nChanges take effect with the next request, on every running service; on a standby, once it has\nreplayed them.\n\nExample: axport integration list',
+    'An integration is one of these applications. ID is its client id.\nChanges take effect with the next request, on every running service.\n\nExample: axport integration list',
   )
     .addCommand(createCommand())
     .addCommand(listCommand())
@@ -52,14 +51,13 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
     .option('--json', 'print a JSON object')
     .action(async (name, { organizations = [], products = [], ...options }) => {
       const description = { purpose: options.purpose ?? null, contact: options.contact ?? null }
-      await changeAndWait(
+      await changeAndReport(
         oneChange(
           'the integration was created',
           'no integration was created',
           'axport integration list shows it',
           'a second run would create another integration',
         ),
-        undefined,
         sql => createIntegration(sql, name, organizations, products, description),
         (credentials, uncertain) => printCredentials(credentials, options.json, uncertain),
       )
@@ -86,9 +84,8 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
       const [why, whom] = [purpose, contact].map(text => (text === false ? null : text))
       const changes = given({ name, purpose: why, contact: whom })
       if (Object.keys(changes).length === 0) return await showIntegration(id, json)
-      await changeAndWait(
+      await changeAndReport(
         changeOf(id),
-        undefined,
         sql => describeIntegration(sql, id, changes),
         async (now, uncertain) => {
           if (json) await printJson({ client_id: id, ...now, ...outcomeField(uncertain) })
@@ -127,7 +124,6 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
     .option('--add-products <ids>', 'add products: 1,2', readIds)
     .option('--remove-products <ids>', 'remove products: 1,2', readIds)
     .option('--add-new', 'add what was loaded since a set was last given as all')
-    .addOption(waitOption())
     .option('--json', 'print a JSON object')
     .action(async (id, options) => {
       const { organizations, addOrganizations, removeOrganizations } = options
@@ -139,9 +135,8 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
       const isChanged = changes.some(change => Object.keys(change).length > 0)
       if (isChanged === (options.addNew === true))
         throw new UsageFailure('give changes, or --add-new alone: axport integration scope --help lists them')
-      await changeAndWait(
+      await changeAndReport(
         changeOf(id),
-        options.wait,
         sql => (options.addNew ? addNew(sql, id) : changeScope(sql, id, ...changes)),
         (scope, uncertain) => printScope(scope, options.json, uncertain),
       )

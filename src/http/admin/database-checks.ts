@@ -5,63 +5,35 @@ import { SERVICE_LANE } from '../../postgres/pool/fair-queue.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Write } from '../../postgres/pool/writes.ts'
 import { compareSchema } from '../../postgres/schema/schema-record.ts'
-import type { Standbys } from '../../postgres/standby/standbys.ts'
 import type { Runner } from '../../postgres/statement.ts'
 import { readDisclosing } from '../../tables/disclosing.ts'
 import { pageBlockers } from '../../tables/locks.ts'
 import { shared, within } from '../../within.ts'
 import { type Check, unlessBusy } from './readiness.ts'
 
-/**
- * What requests need of the database: that it answers, that its schema is current, and that it can be written.
- * @param wasRecording whether disclosures were recorded when the service was opened
- */
-export function databaseChecks(primary: ServingDatabase, standbys?: Standbys, wasRecording = false): Check[] {
+/** What requests need of the database: that it answers, that its schema is current, and that it can be written. */
+export function databaseChecks(database: ServingDatabase): Check[] {
   return [
-    standbys
-      ? primaryCheck(primary, standbys, wasRecording)
-      : { name: 'database', run: shared(() => primary.trouble()) },
-    { name: 'schema', after: 'database', run: unlessBusy(primary, () => schemaTrouble(primary)) },
-    writableCheck(primary),
-    locksCheck(primary),
+    { name: 'database', run: shared(() => database.trouble()) },
+    { name: 'schema', after: 'database', run: unlessBusy(database, () => schemaTrouble(database)) },
+    writableCheck(database),
+    locksCheck(database),
   ]
-}
-
-/** The check of the primary, without which standbys go on unless disclosures have to be recorded at it. */
-function primaryCheck(primary: ServingDatabase, standbys: Standbys, wasRecording: boolean): Check {
-  let mustRecord = wasRecording
-  const readRecording = unlessBusy(primary, async () => {
-    mustRecord = await isRecording(primary)
-    return undefined
-  })
-  return {
-    name: 'database',
-    run: shared(async () => {
-      const trouble = await primary.trouble()
-      // A schema without the row is reported by the check after this one.
-      if (trouble === undefined) await readRecording().catch(() => {})
-      return trouble
-    }),
-    goesOn: () =>
-      !mustRecord && standbys.servers().some(({ server, serves }) => serves && server !== 'primary')
-        ? 'standbys answer the tokens that they know, and no new ones are issued'
-        : undefined,
-  }
 }
 
 /**
  * The check of what the service writes. Without tokens, pages are still answered; without recordings, none is. What the
  * database has refused is tried again: requests, which would show the end of that, may not come.
  */
-function writableCheck(primary: ServingDatabase): Check {
-  const { writes } = primary
+function writableCheck(database: ServingDatabase): Check {
+  const { writes } = database
   let mustRecord = true
-  const tryWrites = unlessBusy(primary, async () => {
-    const isReadOnly = await primary.checkReadOnly()
+  const tryWrites = unlessBusy(database, async () => {
+    const isReadOnly = await database.checkReadOnly()
     const isRefused = WRITES.some(write => writes.why(write) !== undefined)
-    if (isRefused) mustRecord = await isRecording(primary)
+    if (isRefused) mustRecord = await isRecording(database)
     if (isReadOnly && mustRecord) writes.refused('read-only', 'disclosures')
-    if (!isReadOnly) for (const write of needed()) await tryAgain(primary, write)
+    if (!isReadOnly) for (const write of needed()) await tryAgain(database, write)
     return undefined
   })
   const needed = () => WRITES.filter(write => write === 'tokens' || mustRecord)
@@ -87,10 +59,10 @@ const LOCKS_TIMEOUT_MS = 1000
  * The check of locks on tables that pages need. It goes on while the pool is busy, because the pages that wait keep it so.
  * A warning: a balancer that sent no requests to any instance would change nothing, and the lock may end at once.
  */
-function locksCheck(primary: ServingDatabase): Check {
+function locksCheck(database: ServingDatabase): Check {
   let last: string | undefined
   const read = shared(async () => {
-    const blockers = await pageBlockers(primary)
+    const blockers = await pageBlockers(database)
     const tables = [...new Set(blockers.flatMap(blocker => blocker.tables))].join(', ')
     // Not its name, which another program has chosen.
     const isPrepared = blockers.some(
@@ -110,10 +82,10 @@ const WRITES: Write[] = ['tokens', 'disclosures']
 const TRIES: Record<Write, (db: Runner) => Promise<void>> = { tokens: tryIssuing, disclosures: tryRecording }
 
 /** Tries a write that was refused. */
-async function tryAgain(primary: ServingDatabase, write: Write): Promise<void> {
-  if (primary.writes.why(write) === undefined) return
-  await TRIES[write](primary.forRequest({ attempts: 1, writes: write }, SERVICE_LANE))
-    .then(() => primary.writes.accepted(write))
+async function tryAgain(database: ServingDatabase, write: Write): Promise<void> {
+  if (database.writes.why(write) === undefined) return
+  await TRIES[write](database.forRequest({ attempts: 1, writes: write }, SERVICE_LANE))
+    .then(() => database.writes.accepted(write))
     .catch(() => {})
 }
 

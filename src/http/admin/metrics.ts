@@ -2,12 +2,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
-import type { Standbys } from '../../postgres/standby/standbys.ts'
 import type { Answered } from '../request-log.ts'
 import { TOKEN } from '../token-endpoint.ts'
 import { addDataMetrics } from './data-metrics.ts'
 import { addRead, type Read } from './read-metric.ts'
-import { addServerMetrics } from './servers.ts'
 
 /** The metrics as data. */
 export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -24,8 +22,7 @@ interface Sources {
   inFlight(): number
   /** Refusals that are held back. */
   held(): number
-  primary: ServingDatabase
-  standbys: Standbys | undefined
+  database: ServingDatabase
   /** The certificate in use; without one, `expires` is undefined. */
   tls: { expires: number | undefined; isReloadFailed: boolean }
 }
@@ -72,10 +69,7 @@ export class Metrics {
   }
 }
 
-function addSourceMetrics(
-  { counters, inFlight, held, primary, standbys, tls }: Sources,
-  registry: Registry,
-): void {
+function addSourceMetrics({ counters, inFlight, held, database, tls }: Sources, registry: Registry): void {
   const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
   const count = (name: keyof Counters) => () => counters[name]
   add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
@@ -83,7 +77,7 @@ function addSourceMetrics(
   add('page_memory_misses_total', 'Pages that had to be counted and looked for.', count('pageMemoryMisses'))
   add('purged_tokens_total', 'Expired tokens that were deleted.', count('purgedTokens'))
   add('purged_secrets_total', 'Secrets that were deleted after their grace.', count('purgedSecrets'))
-  add('database_shortages_total', 'Statements refused: no disk or memory.', () => primary.writes.shortages)
+  add('database_shortages_total', 'Statements refused: no disk or memory.', () => database.writes.shortages)
   add('requests_in_flight', 'Requests that have arrived and are in work.', inFlight)
   add('refusals_held', 'Refusals that wait for a second before they are sent.', held)
   add(
@@ -91,14 +85,11 @@ function addSourceMetrics(
     'Refusals that were held back: overload, or very many errors.',
     count('heldRefusals'),
   )
-  const databases = [primary, ...(standbys?.all ?? []).map(({ database }) => database)]
-  const sum = (key: 'inUse' | 'idle' | 'waiting') => () =>
-    databases.reduce((sum, { pool }) => sum + pool.stats()[key], 0)
-  const size = () => databases.reduce((sum, { pool }) => sum + pool.bounds.size, 0)
-  add('database_connections_max', 'Connections that the pools may open: their sizes together.', size)
-  add('database_connections_in_use', 'Connections to the database that run a statement.', sum('inUse'))
-  add('database_connections_idle', 'Connections to the database that wait for a statement.', sum('idle'))
-  add('database_waiting', 'Statements that wait for a connection.', sum('waiting'))
+  const { pool } = database
+  add('database_connections_max', 'Connections that the pool may open.', () => pool.bounds.size)
+  add('database_connections_in_use', 'Connections that run a statement.', () => pool.stats().inUse)
+  add('database_connections_idle', 'Connections that wait for a statement.', () => pool.stats().idle)
+  add('database_waiting', 'Statements that wait for a connection.', () => pool.stats().waiting)
   addRead(
     registry,
     'axport_certificate_expiry_timestamp_seconds',
@@ -111,8 +102,7 @@ function addSourceMetrics(
     '1 from a SIGHUP whose certificate could not be used until the next one that could, or 0. Absent without one.',
     () => (tls.expires === undefined ? undefined : Number(tls.isReloadFailed)),
   )
-  addDataMetrics(primary, registry)
-  if (standbys) addServerMetrics(standbys, registry)
+  addDataMetrics(database, registry)
 }
 
 /** What this process is and uses. Half of the library's own set describes another runtime's heap, and is empty here. */

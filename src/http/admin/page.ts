@@ -30,7 +30,7 @@ export function statusPage(
   { metrics, minutes }: ProcessNumbers,
   now = new Date(),
 ): string {
-  const { ready, checks, servers = [] } = readiness
+  const { ready, checks } = readiness
   const hasWarning = checks.some(({ status }) => status === 'warning')
   const state = !ready ? 'wrong' : hasWarning ? 'warning' : 'ok'
   const heading = { ok: 'Ready', warning: 'Ready, with a warning', wrong: 'Not ready' }[state]
@@ -50,17 +50,6 @@ export function statusPage(
     requests:
       minutes &&
       html`<section class="wide"><h2>Requests a minute, the last hour</h2>${chart(minutes)}</section>`,
-    servers:
-      servers.length > 0 &&
-      section(
-        'Servers that are read from',
-        servers.map(({ server, serves, lag, why }) => [
-          server,
-          [serves ? 'serves' : 'does not serve', lag !== undefined && `${lag.toFixed(1)} s behind`, why]
-            .filter(Boolean)
-            .join(', '),
-        ]),
-      ),
     feeds: feeds(read),
     data: minutes && section('Data', data(read)),
     process: ofProcess.length > 0 && section('Process', ofProcess),
@@ -122,7 +111,6 @@ function processes(read: Numbers): Row[] {
   return rows.filter(([, value]) => value !== undefined)
 }
 
-/** Those of all pools together. */
 function connections(read: Numbers): string | undefined {
   const [used, idle, max, waiting] = [
     'connections_in_use',

@@ -1,5 +1,4 @@
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
-import type { ServerView } from '../../postgres/standby/standbys.ts'
 import { shared, within } from '../../within.ts'
 
 /** A condition that requests need. */
@@ -25,8 +24,6 @@ export interface CheckResult {
 export interface Readiness {
   ready: boolean
   checks: CheckResult[]
-  /** The servers that may be read from, where there are standbys among them. */
-  servers?: ServerView[]
 }
 
 /** For a check: probes usually wait no longer. */

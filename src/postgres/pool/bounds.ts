@@ -19,7 +19,7 @@ export const GRACE_MS = 1000
 export const requestMs = ({ waitMs, statementMs }: Pick<PoolBounds, 'waitMs' | 'statementMs'>): number =>
   waitMs + statementMs + GRACE_MS
 
-/** What has to be left of a request's time for its lease to be repeated, on the same server or on another. */
+/** What has to be left of a request's time for its lease to be repeated. */
 const REPETITION_MS = 500
 
 /** Whether a lease may be repeated. @param deadline of its request, by the clock */
@@ -32,7 +32,7 @@ export interface Requester {
   signal?: AbortSignal | undefined
   /** When the request has to be over, by the clock. By default requestMs() after the lease was asked for. */
   deadline?: number | undefined
-  /** How often the lease may be tried: twice, or once if the caller can ask another server. */
+  /** How often the lease may be tried: twice by default. */
   attempts?: 1 | 2
   /** What the lease writes. */
   writes?: Write | undefined

@@ -11,8 +11,7 @@ export interface StateLog {
  *     down     the database does not answer. Leases fail at once; attempts to connect go on until one succeeds.
  *     closed   for good
  *
- *     up → down     an attempt fails while no connection is open; a probe and the open connections get no answer;
- *                   or the check of a standby finds it silent, or no standby
+ *     up → down     an attempt fails while no connection is open, or a probe and the open connections get no answer
  *     down → up     a connection was opened
  *     any → closed  close()
  */

@@ -2,9 +2,9 @@ import type { TransactionSql } from 'postgres'
 import { onTimeout } from '../connection/clock.ts'
 import type { Connection } from '../connection/connection.ts'
 import { timeoutError, whyFailed } from '../failures.ts'
-import { readStatus, type ServerStatus, STATUS } from '../standby/server-status.ts'
 import { onlyRow, type Runner } from '../statement.ts'
 import type { Receipt } from './receipt.ts'
+import { readStatus, type ServerStatus, STATUS } from './server-status.ts'
 
 /** A transaction that is about to be committed, as a later connection recognizes it. */
 export interface Attempt {
