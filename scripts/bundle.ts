@@ -6,7 +6,7 @@ const root = join(import.meta.dir, '..')
 /**
  * Bundles src/main.ts, its imports and Bun itself into one file.
  * @param outfile the path of the file; an existing file is replaced, and removed if the build fails
- * @param target another machine, in Bun's notation (`bun-linux-arm64-musl`); Bun downloads its runtime for that machine
+ * @param target another machine, in Bun's notation (`bun-linux-arm64`); Bun downloads its runtime for that machine
  * @returns the origin of the code by file, in the format of esbuild's metafile (JSON)
  * @throws AggregateError of Bun.build, with a file and a line for each error
  */

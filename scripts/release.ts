@@ -4,14 +4,11 @@ import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { bundle, commit } from './bundle.ts'
-import { sha256Sums } from './release/checksums.ts'
-import { compress } from './release/compress.ts'
 import { makeImage } from './release/image.ts'
-import { inspect } from './release/inspect.ts'
 import { archiveOfFiles } from './release/other-files.ts'
+import { compress, sha256Sums } from './release/packing.ts'
 import { billOfMaterials } from './release/sbom.ts'
-import { signedAnew } from './release/signature.ts'
-import { type Target, targetsNamed } from './release/targets.ts'
+import { requireMachine, type Target, targetsNamed } from './release/targets.ts'
 import { tryOut } from './release/trial.ts'
 
 const release = `axport-${version}`
@@ -46,7 +43,7 @@ async function make(
       executables.push(`${executable}.zst`)
       const made = await Promise.all([makeExecutable(executable, target), packing])
       metafile = made[0]
-      if (hasImages && target.image) images.push(await makeImage(executable, target.image, version, folder))
+      if (hasImages) images.push(await makeImage(executable, target.image, version, folder))
       // Compression at level 19 takes a minute or more, so it runs while the next executable is built.
       packing = pack(executable, level)
     }
@@ -62,10 +59,8 @@ async function make(
 
 /** Builds, inspects and tries an executable, and prints the result. Returns the metafile of the bundle. */
 async function makeExecutable(executable: string, target: Target): Promise<string> {
-  const metafile = await bundle(executable, target.bun)
-  const anew = signedAnew(readFileSync(executable))
-  if (anew) writeFileSync(executable, anew)
-  inspect(readFileSync(executable), target)
+  const metafile = await bundle(executable, `bun-${target.name}`)
+  requireMachine(readFileSync(executable), target)
   const obstacle = await tryOut(executable, target, { version, commit: commit() })
   console.log(`${target.name}: ${obstacle === undefined ? 'ran' : `inspected, not run (${obstacle})`}`)
   return metafile

@@ -4,7 +4,7 @@ import type { Target } from './targets.ts'
 
 const root = join(import.meta.dir, '..', '..')
 
-type Machine = NonNullable<Target['image']>
+type Machine = Target['image']
 
 /** The libraries of glibc that Bun's executables name, and the loader that starts them. */
 const LIBRARIES = ['libc.so.6', 'libpthread.so.0', 'libdl.so.2', 'libm.so.6']

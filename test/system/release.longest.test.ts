@@ -54,7 +54,6 @@ test('sha256sum verifies every file of the release', async () => {
   expect([code, stdout.match(/: OK\n/g)?.length]).toEqual([0, 3 + images.length])
 })
 
-// The release itself has already started the embedded database with this executable.
 test('the executable runs from an empty folder', async () => {
   const folder = emptyFolder()
   const unpacked = await Bun.zstdDecompress(await Bun.file(join(out, `${release}-${target}.zst`)).bytes())

@@ -2,9 +2,8 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { version } from '../../../package.json'
-import { sha256Sums } from '../../../scripts/release/checksums.ts'
-import { compress } from '../../../scripts/release/compress.ts'
 import { archiveOfFiles } from '../../../scripts/release/other-files.ts'
+import { compress, sha256Sums } from '../../../scripts/release/packing.ts'
 import { ROOT } from '../../support/document.ts'
 import { build, emptyFolder, executable } from '../../support/executable.ts'
 
