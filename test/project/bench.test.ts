@@ -1,44 +1,34 @@
 import { expect, test } from 'bun:test'
-import { type Result, verdict } from '../../bench/results.ts'
-import { besideBefore, compared, inTurns } from '../../bench/rounds.ts'
+import { type Figures, inTurns, resultsOf } from '../bench/turns.ts'
 
-test('inTurns() reverses the order in every second round, and compared() uses the ratios within rounds', async () => {
+test('inTurns() reverses the order in every second round, and resultsOf() uses the ratios within rounds', async () => {
   const order: string[] = []
   let now = 0
-  const contestant = (name: string, factor: number) => async () => {
+  const side = (name: string, factor: number) => async (): Promise<Figures> => {
     order.push(name)
     now++
-    return now * factor
+    return { pages: now * factor }
   }
-  const figures = await inTurns(3, { a: contestant('a', 1), b: contestant('b', 10) })
-  expect(order).toEqual(['a', 'b', 'b', 'a', 'a', 'b'])
-  expect(figures).toEqual({ a: [1, 4, 5], b: [20, 30, 60] })
+  const figures = await inTurns(3, [side('present', 1), side('before', 10)])
+  expect(order).toEqual(['present', 'before', 'before', 'present', 'present', 'before'])
+  expect(figures.map(rounds => rounds.map(({ pages }) => pages))).toEqual([
+    [1, 4, 5],
+    [20, 30, 60],
+  ])
   // The ratios are 1/20, 4/30 and 5/60, of which 5/60 is the median. The ratio of the medians would be 4/30.
-  expect(compared(figures.a, figures.b)).toMatchObject({ figure: 4, limit: 30, ratio: 5 / 60 })
+  expect(resultsOf(figures)).toMatchObject([{ measure: 'pages', present: 4, before: 30, ratio: 5 / 60 }])
 })
 
-test('verdict() compares the value or the ratio of a result with its limits', () => {
-  const result: Result = { measure: '', unit: '', figure: 200, limit: 400, ratio: 0.5 }
-  expect(verdict(result)).toBe('')
-  expect(verdict({ ...result, reach: { of: 'value', atMost: 200 } })).toBe('yes')
-  expect(verdict({ ...result, reach: { of: 'value', atMost: 199 } })).toBe('no')
-  expect(verdict({ ...result, reach: { of: 'ratio', atLeast: 0.5 } })).toBe('yes')
-  expect(verdict({ ...result, reach: { of: 'ratio', atLeast: 0.51 } })).toBe('no')
-  expect(verdict({ measure: '', unit: '', reach: { of: 'value', atMost: 1 } })).toBe('not measured')
-})
-
-test('inTurns() leaves out a contestant that cannot be measured', async () => {
-  const figures = await inTurns(2, { a: async () => 1, b: undefined })
-  expect(figures.a).toEqual([1, 1])
-  expect(figures.b).toBeUndefined()
-})
-
-test('besideBefore() has the ratio to the earlier executable, and without one a figure that reaches nothing', () => {
-  const reach = { of: 'ratio', atMost: 0.6 } as const
-  const both = besideBefore('export', 's', [1, 2, 3], [2, 4, 6], reach)
-  expect(both).toMatchObject({ figure: 2, limit: 4, ratio: 0.5, reach })
-  expect(verdict(both)).toBe('yes')
-  const alone = besideBefore('export', 's', [1, 2, 3], undefined, reach)
-  expect(alone).toMatchObject({ figure: 2, note: expect.stringMatching(/^not compared/) })
-  expect(verdict(alone)).toBe('not measured')
+test('resultsOf() has the medians of one side alone, without a ratio', () => {
+  expect(
+    resultsOf([
+      [
+        { pages: 1, bytes: 7 },
+        { pages: 4, bytes: 6 },
+      ],
+    ]),
+  ).toEqual([
+    { measure: 'pages', present: 2.5, rounds: [[1], [4]] },
+    { measure: 'bytes', present: 6.5, rounds: [[7], [6]] },
+  ])
 })

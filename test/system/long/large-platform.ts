@@ -1,6 +1,6 @@
 // These tests take too long for `check`. To run them: bun run test:long
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { timedImport, writeSample } from '../../../bench/executable.ts'
+import { timedImport, writeSample } from '../../bench/program.ts'
 import { emptyDatabase, type TestDatabase } from '../../support/cluster.ts'
 import { axport, cleanUp, emptyFolder, executable, serve, shell } from '../../support/executable.ts'
 import { provision, walk } from '../../support/walk.ts'

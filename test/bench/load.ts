@@ -1,0 +1,51 @@
+// The load in a separate process: reads jobs from standard input, runs them at the same time, and prints the outcomes.
+import { Connection } from './connection.ts'
+import type { Job, Outcome } from './job.ts'
+
+const jobs = (await Bun.stdin.json()) as Job[]
+const outcomes = await Promise.all(jobs.map(run))
+console.log(JSON.stringify(outcomes))
+process.exit(0)
+
+async function run(job: Job): Promise<Outcome> {
+  const { hostname, port } = new URL(job.url)
+  const requests = job.paths.map(path => Buffer.from(requestText(job, path, hostname)))
+  const latencies: number[] = []
+  const outcome = { requests: 0, seconds: 0, bytes: 0, latencies }
+
+  let next = 0
+  const start = performance.now()
+  const deadline = job.seconds === undefined ? Number.POSITIVE_INFINITY : start + job.seconds * 1000
+  const end = job.seconds === undefined ? requests.length : Number.POSITIVE_INFINITY
+
+  /** Sends requests from the job's queue, one after the other, until the queue is empty or the time is over. */
+  const work = async () => {
+    let connection = await Connection.open(hostname, Number(port))
+    while (next < end) {
+      const at = next++
+      const sent = performance.now()
+      if (sent >= deadline) break
+      const sending = connection.send(requests[at % requests.length] as Buffer)
+      const answer = job.isRude ? await sending.catch(() => undefined) : await sending
+      if (answer === undefined) connection = await Connection.open(hostname, Number(port))
+      if (job.isRude && answer?.status !== 200) continue
+      if (answer === undefined) break
+      latencies[at] = performance.now() - sent
+      if (answer.status !== 200)
+        throw new Error(`HTTP ${answer.status} to ${job.paths[at % requests.length]}`)
+      outcome.requests++
+      outcome.bytes += answer.bytes
+    }
+    connection.close()
+  }
+
+  await Promise.all(Array.from({ length: job.connections }, work))
+  outcome.seconds = (performance.now() - start) / 1000
+  return outcome
+}
+
+function requestText({ method = 'GET', headers, body }: Job, path: string, hostname: string): string {
+  const all = { host: hostname, ...headers, ...(body && { 'content-length': String(body.length) }) }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`
+}
