@@ -45,13 +45,9 @@ create table disclosures (
 );
 create index disclosures_at on disclosures (at);
 
--- Records an answer, for the role that serves, which cannot read, change or delete what is recorded.
--- * The commit must be on disk before the answer is sent, also where settings say synchronous_commit = off.
--- * A repetition under the same key writes, and so its commit waits for the standbys of synchronous_standby_names. One that
---   only finds its row waits for nobody, though no standby may have confirmed the first commit.
--- * Postgres answers with a commit and a warning when it no longer waits for a standby. The service has to get that
---   warning, whatever client_min_messages settings say.
--- * One plan for all values, because planning takes longer than inserting.
+-- Records an answer, for the role that serves, which cannot read, change or delete what is recorded. The commit must be on
+-- disk before the answer is sent, also where settings say synchronous_commit = off. One plan for all values, because
+-- planning takes longer than inserting.
 create function record_disclosure(
   key uuid, request_id text, address inet, client_id text, assessment_ids bigint[], user_ids bigint[], filters text[]
 ) returns void
@@ -68,9 +64,6 @@ begin
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'local', true);
   end if;
-  if current_setting('client_min_messages') = 'error' then
-    perform set_config('client_min_messages', 'warning', true);
-  end if;
   if 2147483647 >= all (record_disclosure.assessment_ids) and 2147483647 >= all (record_disclosure.user_ids)
     and -2147483648 <= all (record_disclosure.assessment_ids) and -2147483648 <= all (record_disclosure.user_ids)
   then
@@ -79,7 +72,7 @@ begin
       record_disclosure.key, history, record_disclosure.request_id, record_disclosure.address, record_disclosure.filters,
       record_disclosure.assessment_ids::integer[], record_disclosure.user_ids::integer[]
     )
-    on conflict (key) do update set key = excluded.key;
+    on conflict (key) do nothing;
   else
     insert into disclosures (
       key, history_id, request_id, address, filters, assessment_ids, user_ids, large_assessment_ids, large_user_ids
@@ -90,7 +83,7 @@ begin
       array(select id::integer from unnest(record_disclosure.user_ids) as id where id between -2147483648 and 2147483647),
       (select array_agg(id) from unnest(record_disclosure.assessment_ids) as id where id not between -2147483648 and 2147483647),
       (select array_agg(id) from unnest(record_disclosure.user_ids) as id where id not between -2147483648 and 2147483647)
-    on conflict (key) do update set key = excluded.key;
+    on conflict (key) do nothing;
   end if;
 end
 $$;

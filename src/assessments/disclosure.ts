@@ -16,7 +16,6 @@ export interface PendingDisclosure extends DisclosedRecords {
 /**
  * Records the disclosures of some answers: all of them or none. They are committed when it resolves: postgres.js 3.4.9
  * settles a statement at ReadyForQuery, which the server sends after the commit, and not at the earlier CommandComplete.
- * They are also confirmed by the standbys of synchronous_standby_names: any warning of the server fails the statement.
  * @throws the error of the statement or the connection, and then they may be recorded or not
  */
 export async function recordDisclosures(db: Runner, disclosures: PendingDisclosure[]): Promise<void> {
@@ -45,9 +44,6 @@ const record = statement<Record<string, unknown>, object>(
     ${sql.placeholder('addresses')}::text[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`,
-  true,
-  false,
-  { confirmed: true },
 )
 
 /**
@@ -68,8 +64,6 @@ const recordAndTakeBack = statement<Record<string, never>, never>(
   exception when sqlstate 'AXPRT' then null;
   end $$`,
   false,
-  false,
-  { confirmed: true },
 )
 
 /** The column for isRecorded(), read in the snapshot of the records. */

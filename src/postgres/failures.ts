@@ -66,11 +66,6 @@ function adviceOnCode({ code = '', message = '' }: Partial<LastWords>): string |
 
 /** An error of a connection that axport itself finds. */
 export const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
-/**
- * A statement has written and committed, and Postgres warns. It does so when it no longer waits for a standby: the statement
- * was cancelled, or its process is ended.
- */
-export const unconfirmedError = () => codedError('UNCONFIRMED', 'the server has warned')
 export const timeoutError = () => codedError('ETIMEDOUT', 'no answer in time')
 export const closedError = (lastWords?: LastWords) =>
   Object.assign(codedError('CONNECTION_CLOSED', 'the connection was closed'), { lastWords })
@@ -142,18 +137,14 @@ export const isBlocked = (error: unknown): boolean =>
   ['55P03', '40P01'].includes(String((error as { code?: unknown }).code))
 
 /** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
-export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unconfirmed' | 'unforeseen'
+export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'
 
-/**
- * Why a server refuses statements that are right: it is read-only, or short of something (SQLSTATE class 53). `unconfirmed`:
- * it has run the statement, and no standby has confirmed that.
- */
-export type Refusal = 'read-only' | 'disk-full' | 'out-of-memory' | 'short' | 'unconfirmed'
+/** Why a server refuses statements that are right: it is read-only, or short of something (SQLSTATE class 53). */
+export type Refusal = 'read-only' | 'disk-full' | 'out-of-memory' | 'short'
 
 /** The refusal that failed a statement; undefined for another failure. */
 export function refusalOf(error: unknown): Refusal | undefined {
   const { code, name } = error as { code?: unknown; name?: string }
-  if (code === 'UNCONFIRMED') return 'unconfirmed'
   if (name !== 'PostgresError' || typeof code !== 'string') return undefined
   if (code === '25006') return 'read-only'
   if (code === '53100') return 'disk-full'
@@ -168,7 +159,6 @@ const SOCKET_CODE = /^(E[A-Z]+|CONNECTION_\w+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/
 export function verdictOn(error: unknown): Verdict {
   const { code, name, routine } = error as { code?: unknown; name?: string; routine?: string }
   if (typeof code !== 'string') return 'unforeseen'
-  if (code === 'UNCONFIRMED') return 'unconfirmed'
   if (name !== 'PostgresError') return SOCKET_CODE.test(code) ? 'cut' : 'unforeseen'
   if (code === '57014') return 'timeout'
   if (code === '25006') return 'read-only'

@@ -28,8 +28,6 @@ export interface RunOptions {
   prepare: boolean
   /** Rows as raw rows. */
   bytes?: boolean
-  /** For a single statement that writes: a warning of the server fails it, see unconfirmedError(). */
-  confirmed?: boolean
 }
 
 /** The columns of a row in their order: the bytes of their text, or null. */
@@ -70,10 +68,9 @@ export function statement<Values extends Record<string, unknown>, Row>(
   query: SQL,
   prepare = true,
   bytes = false,
-  more: Pick<RunOptions, 'confirmed'> = {},
 ): Statement<Values, Row> {
   let compiled: Compiled | undefined
-  const options = { prepare, bytes, ...more }
+  const options = { prepare, bytes }
   const run: Statement<Values, Row> = async (db, values) => {
     compiled ??= compile(query)
     const rows = db.unsafe(compiled.sql, compiled.parameters(values), options)

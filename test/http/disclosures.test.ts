@@ -219,17 +219,6 @@ describe('while disclosures are recorded', () => {
       expect(await recorded(service.sql)).toEqual([])
     })
 
-    test('if the server warns of the commit', async () => {
-      await service.sql.unsafe(`
-        create or replace function refuse() returns trigger language plpgsql as
-        'begin raise warning ''not confirmed''; return null; end'`)
-      await service.sql.unsafe(`
-        create constraint trigger refuse after insert on disclosures deferrable initially deferred
-          for each row execute function refuse()`)
-      const why = withheld('no standby confirms commits (synchronous_standby_names)')
-      expect(await refusal()).toEqual({ status: 503, retry: '1', body: { errors }, withheld: why })
-    })
-
     test('unless the answer shows no record', async () => {
       await refuse('trigger refuse before insert on disclosures', 'P0001')
       expect((await ask('', { method: 'HEAD' })).status).toBe(200)

@@ -1,13 +1,7 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import postgres, {
-  type Notice,
-  type Options,
-  type ParameterOrJSON,
-  type PostgresType,
-  type Sql,
-} from 'postgres'
-import { closedError, unconfirmedError } from '../failures.ts'
+import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
+import { closedError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
 import { type LastWords, lastWordsIn } from './last-words.ts'
 import { type Backend, cancelBackend, openSocket, type Route } from './socket.ts'
@@ -77,8 +71,6 @@ class PostgresWire {
   /** The last bytes that the server sent. */
   readonly #tail = Buffer.alloc(READY_AND_IDLE.length)
   #lastWords: LastWords | undefined
-  /** Whether the server has sent a warning since the last statement was sent. */
-  #hasWarned = false
   readonly #sql: Sql
 
   constructor(
@@ -100,10 +92,7 @@ class PostgresWire {
     })
     const onclose = () => this.onEnd(closedError(this.#lastWords))
     const types = { fetch_types: false, types: VALUE_TYPES }
-    const onnotice = ({ severity }: Notice) => {
-      if (severity === 'WARNING') this.#hasWarned = true
-    }
-    this.#sql = client(start, take, { max: 1, max_lifetime: null, ...types, onclose, onnotice })
+    this.#sql = client(start, take, { max: 1, max_lifetime: null, ...types, onclose })
   }
 
   /** Whether the server is in no transaction, and has sent nothing since it said so. Only true if no statement runs. */
@@ -115,17 +104,14 @@ class PostgresWire {
   async send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     if (this.hasFailed) this.#sql.unsafe('select 1').catch(() => {})
     this.hasFailed = false
-    this.#hasWarned = false
     const query = this.#sql.unsafe(text, parameters.map(asText), { prepare: options.prepare })
     if (!options.prepare) Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
     try {
-      const rows = await (options.bytes ? query.raw() : query)
-      if (!(options.confirmed && this.#hasWarned)) return rows
+      return await (options.bytes ? query.raw() : query)
     } catch (error) {
       this.hasFailed = true
       throw error
     }
-    throw unconfirmedError()
   }
 
   /** The bytes of `COPY … TO STDOUT`, read no faster than they are taken. */

@@ -28,7 +28,6 @@ const REASONS: Partial<Record<Verdict, [string, number?]>> = {
   cut: ['the connection to the database was lost'],
   'read-only': ['the database is read-only', 5],
   'disk-full': ['the disk of the database is full', 5],
-  unconfirmed: ['no standby confirms commits (synchronous_standby_names)'],
 }
 
 /**

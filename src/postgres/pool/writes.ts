@@ -10,7 +10,6 @@ const WORDS: Record<Refusal, string> = {
   'disk-full': 'the disk of the database is full',
   'out-of-memory': 'the database is out of memory',
   short: 'the database is short of a resource',
-  unconfirmed: 'no standby confirms commits (synchronous_standby_names)',
 }
 
 const MEANING: Record<Write, string> = {
@@ -55,7 +54,7 @@ export class Writes {
    * @param code its SQLSTATE, for the log
    */
   refused(refusal: Refusal, write: Write | undefined, code?: string): void {
-    if (refusal !== 'read-only' && refusal !== 'unconfirmed') this.shortages++
+    if (refusal !== 'read-only') this.shortages++
     if (write) this.#refused.set(write, refusal)
     const line = (write && this.why(write)) ?? `${WORDS[refusal]}: a statement was refused`
     const now = this.clock.now()
