@@ -4,38 +4,16 @@ export class Failure extends Error {}
 /** A failure that may not occur again if the command is repeated. */
 export class TransientFailure extends Failure {}
 
-/** A transaction of which nothing is left: its connection was lost before it was committed. */
-export class RolledBack extends TransientFailure {}
-
-/**
- * A change that the database may have, so that the command must not simply be repeated. `unknown`: it is not known whether
- * it was committed; exit code 3. `unconfirmed`: it is committed on the server, and no standby has confirmed that; exit
- * code 4.
- */
+/** The connection was lost while a transaction was being committed: nobody knows whether it was. Exit code 1. */
 export class UncertainFailure extends Failure {
-  /**
-   * @param message the reason, or the whole line
-   * @param result what the transaction has returned
-   */
-  constructor(
-    readonly outcome: 'unknown' | 'unconfirmed',
-    message: string,
-    readonly result: unknown,
-  ) {
-    super(message)
+  /** @param result what the transaction has returned */
+  constructor(readonly result: unknown) {
+    super('the connection to the database was lost while committing')
   }
 }
 
-/** A command did a part of its work, which stays; the message says what remains. Exit code 75, EX_TEMPFAIL. */
-export class IncompleteFailure extends Failure {
-  /** @param result what the command would have returned */
-  constructor(
-    message: string,
-    readonly result?: unknown,
-  ) {
-    super(message)
-  }
-}
+/** A pull did a part of its work, which stays. Exit code 75, EX_TEMPFAIL. */
+export class IncompleteFailure extends Failure {}
 
 /** A command was called wrongly: exit code 2. */
 export class UsageFailure extends Error {}

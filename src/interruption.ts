@@ -1,10 +1,10 @@
-/** The wish to end a command, as Ctrl-C expresses it, and what the command has done by then. */
+/** How far a change is: no COMMIT was sent; one was sent, and its answer has not come; one was answered. */
+export type Commit = 'none' | 'sent' | 'done'
+
+/** The wish to end a command, as Ctrl-C expresses it, and how far the change of the command is by then. */
 export class Interruption {
   readonly #controller = new AbortController()
-  /** A COMMIT was sent, and its outcome is not known yet: the connection has to stay. */
-  isCommitting = false
-  /** A change was committed, or may have been: the command has to tell before it ends. */
-  hasCommitted = false
+  commit: Commit = 'none'
 
   /** Is aborted when the command is to end. */
   get signal(): AbortSignal {

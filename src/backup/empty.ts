@@ -3,14 +3,7 @@ import { Failure } from '../errors.ts'
 import { KEPT, LEFT_OUT } from './tables.ts'
 
 /** Tables that have rows without any data, too; and tombstones, which keep an older backup from bringing people back. */
-const NEVER_EMPTY = [
-  'export_state',
-  'export_changes',
-  'disclosure_state',
-  'erasures',
-  'schema_migrations',
-  'commit_receipts',
-]
+const NEVER_EMPTY = ['export_state', 'export_changes', 'disclosure_state', 'erasures', 'schema_migrations']
 
 /**
  * Checks that the database has no data which a restore would mix with: the tables do not exist, or are empty.

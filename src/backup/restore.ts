@@ -1,6 +1,5 @@
 import type { TransactionSql } from 'postgres'
 import { SOURCE_TABLES } from '../../db/schema.ts'
-import { RolledBack, UncertainFailure } from '../errors.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { startBulkLoad } from '../tables/bulk.ts'
@@ -31,8 +30,7 @@ interface Control {
  * erased, in the backup or in the database, are left out.
  * @param header the result of checkArchive()
  * @returns the number of erased people who were left out
- * @throws Failure for a database that has data, or a file that has changed since it was checked; as transact();
- * IncompleteFailure with the result if VACUUM fails
+ * @throws Failure for a database that has data, or a file that has changed since it was checked; as transact()
  */
 export async function restore(
   db: CommandSql,
@@ -41,10 +39,7 @@ export async function restore(
   { onProgress }: Control,
 ): Promise<number> {
   await requireEmpty(db)
-  await migrate(db).catch(error => {
-    // The tables may have been made. Nothing was restored all the same.
-    throw error instanceof UncertainFailure ? new RolledBack(error.message) : error
-  })
+  await migrate(db)
   const erased = await transact(db, async sql => {
     await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
     await requireTriggers(sql)
@@ -53,7 +48,7 @@ export async function restore(
     return await restoreInto(sql, path, header, onProgress)
   })
   onProgress({ phase: 'tidying' })
-  await vacuum(db, CHANGED, 'all was restored', erased)
+  await vacuum(db, CHANGED)
   return erased
 }
 

@@ -35,6 +35,5 @@ export const LEFT_OUT: Record<string, string> = {
   feeds: 'is of a database that this one follows; the next round of each reads everything',
   jobs: 'is of the backups of the database that they were made from',
   feed_rejects: 'is of feeds, and the next round of each reads everything',
-  commit_receipts: 'is of commands that have ended',
   schema_migrations: 'belongs to the schema that is restored into',
 }

@@ -5,18 +5,17 @@ import { describeAhead, readRecordState, recordedUntil } from '../disclosures/re
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import { type Erasure, erasePerson, hasWaitingRows, removeTombstone } from '../erasure/erase.ts'
 import { erasedAt } from '../erasure/tombstones.ts'
-import { Failure, IncompleteFailure, UncertainFailure } from '../errors.ts'
+import { Failure } from '../errors.ts'
 import { exactNumber } from '../integrations/exact-ids.ts'
-import type { Database } from '../postgres/database.ts'
 import { requestMs } from '../postgres/pool/bounds.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
+import type { CommandSql } from '../postgres/transaction/transact.ts'
 import { findPerson } from '../tables/people.ts'
 import { newCommand, readId } from './arguments.ts'
-import { changeAndReport, changing, oneChange, settled } from './changing.ts'
+import { changeAndReport, type Doubt, oneChange } from './changing.ts'
 import { confirm, requireTerminal } from './confirm.ts'
 import { WAIT_MS } from './limits.ts'
 import { counted, escaped, fieldLines, print, printJson, StatusLine } from './output.ts'
-import { withDatabase } from './with-database.ts'
 
 /** axport erase USER_ID */
 export const eraseCommand = () =>
@@ -71,44 +70,35 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json }: Options): 
     waitMs: WAIT_MS,
     statementMs: setting('STATEMENT_TIMEOUT'),
   })
-  const change = oneChange(
-    `user ${userId} was erased`,
-    'nobody was erased',
-    `axport erase ${userId} --dry-run shows it`,
-  )
-  const run = async ({ sql }: Database) => {
-    await requireCurrentSchema(sql)
-    if (isAsked) await confirmErasure(sql, userId)
-    const { result: erasure, failure } = await settled(erasePerson(sql, userId, { dryRun, onWait }))
-    const uncertain = failure instanceof UncertainFailure ? failure : undefined
-    const isErased = !dryRun && uncertain === undefined
-    const recipients = await recipientsOf(sql, userId, isErased ? requestTime : undefined).catch(() => ({
+  const report = async (erasure: Erasure, doubt: Doubt | undefined, sql: CommandSql) => {
+    if (doubt && json) await printJson({ user_id: exactNumber(userId), erased: null, ...doubt })
+    if (doubt) return
+    const recipients = await recipientsOf(sql, userId, dryRun ? undefined : requestTime).catch(() => ({
       integrations: null,
       until: null,
       notes: [`disclosures could not be read: run axport disclosures --user ${userId} again`],
     }))
-    const { notes } = recipients
-    if (uncertain)
-      notes.push(`deleted rows stay in the files of the tables until axport erase ${userId} is run again`)
-    if (uncertain?.outcome === 'unconfirmed')
-      notes.push(
-        `pages that were read before may be recorded and sent for ${Math.ceil(requestTime / 1000)} s more: run axport disclosures --user ${userId} then`,
-      )
     // The record has educators by their ids, and no proctors.
     if (erasure.proctored > 0)
-      notes.push(
+      recipients.notes.push(
         'the person was named as a proctor in assessments of others: axport disclosures --assessment ID shows who was sent one',
       )
-    if (json)
-      await printJson({ ...jsonOf(userId, dryRun, erasure, recipients), ...uncertainFields(uncertain) })
-    else await print(textOf(userId, dryRun, erasure, recipients, uncertain))
-    if (uncertain) throw uncertain
+    if (json) await printJson(jsonOf(userId, dryRun, erasure, recipients))
+    else await print(textOf(userId, dryRun, erasure, recipients))
     if (erasure.unwiped !== undefined)
-      throw new IncompleteFailure(
+      throw new Failure(
         `user ${userId} is erased, and the files of the tables still have what was deleted: vacuum failed (${erasure.unwiped}); axport erase ${userId} tries again`,
       )
   }
-  await changing(change, interruption => withDatabase(run, interruption))
+  await changeAndReport(
+    oneChange(`user ${userId} was erased`, 'nobody was erased', `axport erase ${userId} --dry-run shows it`),
+    async sql => {
+      await requireCurrentSchema(sql)
+      if (isAsked) await confirmErasure(sql, userId)
+      return await erasePerson(sql, userId, { dryRun, onWait })
+    },
+    report,
+  )
 }
 
 /** Asks whether this is the person. @throws Failure for another answer, and for an id that nobody has */
@@ -132,9 +122,6 @@ async function confirmErasure(sql: Sql, userId: string): Promise<void> {
   )
 }
 
-const uncertainFields = (uncertain: UncertainFailure | undefined) =>
-  uncertain && { outcome: uncertain.outcome, ...(uncertain.outcome === 'unknown' && { erased: null }) }
-
 async function readmit(userId: string, { json }: Options): Promise<void> {
   await changeAndReport(
     oneChange(
@@ -146,17 +133,16 @@ async function readmit(userId: string, { json }: Options): Promise<void> {
       await requireCurrentSchema(sql)
       return await removeTombstone(sql, userId, onWait)
     },
-    async (erasedAt, uncertain) => {
-      const removed = uncertain?.outcome === 'unknown' ? null : erasedAt !== null
-      const outcome = uncertain && { outcome: uncertain.outcome }
+    async (erasedAt, doubt) => {
+      const removed = doubt ? null : erasedAt !== null
       if (json)
         return printJson({
           user_id: exactNumber(userId),
           tombstone_removed: removed,
           erased_at: erasedAt,
-          ...outcome,
+          ...doubt,
         })
-      if (uncertain) return
+      if (doubt) return
       if (erasedAt === null) return print(`user ${userId} has no tombstone: nothing was changed\n`)
       return print(
         `the tombstone of user ${userId}, who was erased at ${erasedAt}, is removed: the next import that has the ` +
@@ -197,12 +183,9 @@ function textOf(
   isDryRun: boolean,
   erasure: Erasure,
   { integrations, notes }: Recipients,
-  uncertain: UncertainFailure | undefined,
 ): string {
   const { erasedBefore, assessments, parts, proctored } = erasure
-  const isUnknown = uncertain?.outcome === 'unknown'
-  const isUndone = isDryRun || isUnknown
-  const state = isUnknown ? 'may be erased' : isDryRun ? 'would be erased' : 'is erased'
+  const state = isDryRun ? 'would be erased' : 'is erased'
   const before = erasedBefore === null ? '' : `, and was erased before, at ${erasedBefore}`
   const shown = integrations?.map(
     ({ client_id, name, purpose, times, first, last }) =>
@@ -212,8 +195,8 @@ function textOf(
   return fieldLines(
     [
       ['user', `${userId} ${state}${before}`],
-      ['row', describeRow(erasure, isUndone)],
-      ['assessments', `${assessments} with ${counted(parts, 'part')} ${isUndone ? 'to remove' : 'removed'}`],
+      ['row', describeRow(erasure, isDryRun)],
+      ['assessments', `${assessments} with ${counted(parts, 'part')} ${isDryRun ? 'to remove' : 'removed'}`],
       ['proctored', `${counted(proctored, 'assessment')} of others, without the name`],
       ['shown to', [...shownTo, ...notes]],
       ['', isDryRun ? 'nothing was changed: this was a dry run' : []],
@@ -222,11 +205,11 @@ function textOf(
   )
 }
 
-function describeRow({ user }: Erasure, isUndone: boolean): string {
+function describeRow({ user }: Erasure, isDryRun: boolean): string {
   if (user === 'not there')
     return 'not in the data: only the id is kept, so that no import brings the person in'
-  if (user === 'removed') return isUndone ? 'would be removed' : 'removed'
-  return `${isUndone ? 'would stay' : 'stays'} as "Erased person", because assessments of others refer to it`
+  if (user === 'removed') return isDryRun ? 'would be removed' : 'removed'
+  return `${isDryRun ? 'would stay' : 'stays'} as "Erased person", because assessments of others refer to it`
 }
 
 function jsonOf(

@@ -1,10 +1,10 @@
 import { databaseUrl } from '../config.ts'
-import { Interrupted, RolledBack } from '../errors.ts'
+import { Failure, Interrupted } from '../errors.ts'
 import { FeedView } from '../http/admin/feed-view.ts'
 import { platformSource } from '../import/platform/source.ts'
 import { RemovalsRefused } from '../import/removals.ts'
 import { Interruption } from '../interruption.ts'
-import { describeError } from '../postgres/describe-error.ts'
+import { describeError, LOST } from '../postgres/describe-error.ts'
 import { within } from '../within.ts'
 import { tell } from './changing.ts'
 import { type FeedCall, readPlatform } from './feed.ts'
@@ -145,19 +145,19 @@ class Round {
   async report(): Promise<RoundReport> {
     const { interruption } = this
     const lost = Promise.withResolvers<never>()
-    // Otherwise a statement on a lost connection could wait for ever. A COMMIT is asked about by its transaction.
+    let cut: Failure | undefined
+    // Otherwise a statement on a lost connection could wait for ever.
     surviveCuts(() => {
-      if (interruption.isCommitting || interruption.hasCommitted) return
-      lost.reject(new RolledBack('the connection to the database was lost'))
+      cut = new Failure(`${LOST}: ${IMPORT[interruption.commit]}`)
+      lost.reject(cut)
       interruption.request()
     })
     try {
       const ended = await Promise.race([this.load(), lost.promise])
       return this.run.isLoaded === null ? this.failed(ended.failure) : this.loaded(ended)
     } catch (error) {
-      const { isRequested, hasCommitted } = interruption
-      if (isRequested && !(error instanceof RolledBack))
-        return this.failed(new Interrupted(`interrupted: ${IMPORT.soFar(hasCommitted)}`))
+      const { isRequested, commit } = interruption
+      if (isRequested && error !== cut) return this.failed(new Interrupted(`interrupted: ${IMPORT[commit]}`))
       // Ends the reading of the platform.
       interruption.request()
       return this.failed(error)
@@ -174,7 +174,7 @@ class Round {
 
   /** Whether the data is committed; null if that is not known. */
   get isLoaded(): boolean | null {
-    return this.interruption.isCommitting ? null : this.run.isLoaded
+    return this.run.isLoaded
   }
 
   private load(): Promise<Ended> {
@@ -215,7 +215,7 @@ class Round {
     const first = problem === undefined ? '' : `${all}; the first: ${problem}`
     return {
       hasFailed: true,
-      text: `failed: ${describeError(tell(IMPORT, error), 'import')}${isRefused ? ', without --every' : ''}${first}`,
+      text: `failed: ${describeError(tell(IMPORT, error, this.interruption.commit), 'import')}${isRefused ? ', without --every' : ''}${first}`,
       object: { ...this.run.failureObject(error), ...this.measured() },
     }
   }

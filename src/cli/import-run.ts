@@ -1,13 +1,13 @@
-import { Failure, type IncompleteFailure, UncertainFailure } from '../errors.ts'
+import { Failure } from '../errors.ts'
 import { importSource, type Progress } from '../import/import.ts'
 import { describePlace, type RecordSource } from '../import/record.ts'
 import { type Reason, RejectsFile } from '../import/rejects.ts'
 import type { LostParts } from '../import/removals.ts'
 import type { ImportOptions, ImportResult } from '../import/result.ts'
-import type { Interruption } from '../interruption.ts'
+import { Interruption } from '../interruption.ts'
 import type { Limit } from '../limit.ts'
 import { describeError } from '../postgres/describe-error.ts'
-import { oneChange, settled, tell } from './changing.ts'
+import { type Doubt, oneChange, settled, tell } from './changing.ts'
 import { describeErased } from './erase.ts'
 import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
@@ -28,10 +28,10 @@ export type OpenSource = (signal: AbortSignal) => RecordSource | Promise<RecordS
 /** The result of an import that was loaded, or would have been but for --dry-run. */
 export type Loaded = ImportResult & { loaded: true }
 
-/** The end of an import that was loaded. `failure`: that is uncertain, or something remains to be done. */
+/** The end of an import that was loaded. `failure`: nobody knows that, or something remains to be done. */
 export interface Ended {
   loaded: Loaded
-  failure: UncertainFailure | IncompleteFailure | undefined
+  failure: Failure | undefined
 }
 
 /** What an import says of its change. */
@@ -80,12 +80,14 @@ function describeLost({ records, first }: LostParts): string {
 /** One import, and what is reported of it. */
 export class ImportRun {
   source: RecordSource | undefined
-  /** Whether the data is committed; null if that is not known. */
-  isLoaded: boolean | null = false
-  /** The draft of the file of --rejects, while it is not known whether its rejects are of loaded data. */
-  private draft: string | undefined
+  private interruption = new Interruption()
 
   constructor(readonly call: ImportCall) {}
+
+  /** Whether the data is committed; null if that is not known. */
+  get isLoaded(): boolean | null {
+    return { none: false, sent: null, done: true }[this.interruption.commit]
+  }
 
   /** Imports a source into DATABASE_URL, and writes the file of --rejects. @throws as importSource(), and BadLines */
   async load(
@@ -94,19 +96,18 @@ export class ImportRun {
     onProgress: (step: Progress) => void,
   ): Promise<Ended> {
     const { dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
+    this.interruption = interruption
     const source = await open(interruption.signal)
     this.source = source
     const rejects = path === undefined ? undefined : new RejectsFile(path)
     // The process may end before the import does: no draft of the file may be left behind.
     interruption.signal.addEventListener('abort', () => {
-      if (!interruption.isCommitting) rejects?.discard()
+      if (interruption.commit === 'none') rejects?.discard()
     })
     const onStep = (step: Progress) => {
       onProgress(step)
-      if (step.phase !== 'tidying') return
       // From here on the rejects belong to committed data.
-      this.isLoaded = true
-      rejects?.keep()
+      if (step.phase === 'tidying') rejects?.keep()
     }
     const options: ImportOptions = {
       ...(dryRun && { dryRun }),
@@ -119,10 +120,11 @@ export class ImportRun {
       const run = withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options), interruption)
       const { result, failure } = await settled(run)
       if (!result.loaded) throw new BadLines(result, this.call, source.unit)
-      this.isLoaded = isUnknown(failure) ? null : dryRun !== true
-      if (isUnknown(failure)) this.draft = rejects?.leave()
-      else rejects?.keep()
-      return { loaded: result, failure }
+      // Also if nobody knows whether the others were loaded.
+      rejects?.keep()
+      const { remains } = result
+      const rest = remains === undefined ? undefined : new Failure(`all was loaded, and ${remains}`)
+      return { loaded: result, failure: failure ?? rest }
     } finally {
       rejects?.discard()
     }
@@ -166,8 +168,6 @@ export class ImportRun {
     if (bad && this.call.sync) notes.push(`nothing but parts was removed: ${bad}`)
     if (bad && this.source?.feed) notes.push(`the next round reads from the same time again: ${bad}`)
     if (lostParts.records > 0) notes.push(describeLost(lostParts))
-    if (this.draft !== undefined)
-      notes.push(`the rejects are in ${this.draft}, as far as the data was loaded`)
     return notes
   }
 
@@ -195,11 +195,14 @@ export class ImportRun {
     return { loaded: this.isLoaded, ...this.failureFields(error), ...counts, notes: this.notes() }
   }
 
-  /** Those fields of --json that say how an import failed, or what is uncertain about it. */
-  failureFields(error: unknown): { outcome?: string; error?: string } {
+  /** Those fields of --json that say how an import failed, and whether nobody knows that. */
+  failureFields(error: unknown): { error?: string } & Partial<Doubt> {
     if (error === undefined) return {}
-    const outcome = error instanceof UncertainFailure ? { outcome: error.outcome } : {}
-    return { ...outcome, error: describeError(tell(IMPORT, error), 'import') }
+    const { commit } = this.interruption
+    return {
+      ...(commit === 'sent' && { committed: null }),
+      error: describeError(tell(IMPORT, error, commit), 'import'),
+    }
   }
 
   /** The lines that were not loaded, as the end of a sentence; "" if there are none. */
@@ -208,9 +211,6 @@ export class ImportRun {
     return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
   }
 }
-
-const isUnknown = (failure: Ended['failure']) =>
-  failure instanceof UncertainFailure && failure.outcome === 'unknown'
 
 /** How many lines were loaded. */
 export const loadedLines = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines

@@ -6,7 +6,7 @@ import { migrate } from '../postgres/schema/migrate.ts'
 import { compatibleWith, MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
 import { newCommand } from './arguments.ts'
-import { type Change, changing } from './changing.ts'
+import { changing, settled, severalChanges } from './changing.ts'
 import { confirmRetention, disclosuresOption, keepOption, switchDisclosing } from './disclosing.ts'
 import { print, printJson } from './output.ts'
 import { withAnySchema } from './with-database.ts'
@@ -44,35 +44,35 @@ Example: axport migrate --time-zone America/New_York`,
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       const onBlocked = (blockers: string, pauseMs: number) =>
         void process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
-      const steps = new Steps()
-      const run = async ({ sql }: Database) => {
+      const done: Done = { applied: [], granted: [] }
+      const takeSteps = async ({ sql }: Database) => {
         if (disclosuresKeep !== undefined && !yes) await confirmRetention(sql, disclosuresKeep)
-        const onApplied = (name: string) => steps.migrated(name)
-        const applied = await migrate(sql, MIGRATIONS, { onBlocked, onApplied })
+        const { applied } = done
+        await migrate(sql, MIGRATIONS, { onBlocked, onApplied: name => applied.push(name) })
         await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
-        const done: Done = { applied, granted: [] }
         const isUpgrade = applied.length > 0 && applied.length < MIGRATIONS.length
         if (isUpgrade) {
           done.compatible_with = oldestCompatible(applied)
           await say(`executables whose schema is ${done.compatible_with} or newer can still serve`)
         }
         if (timeZone !== undefined) {
-          const changed = await steps.take('the time zone was set', () => setTimeZone(sql, timeZone))
+          const changed = await setTimeZone(sql, timeZone)
           done.time_zone = { name: timeZone, changed }
           await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
         }
         if (disclosures !== undefined || disclosuresKeep !== undefined)
-          done.disclosures = await steps.take('the recording of disclosures was set', () =>
-            switchDisclosing(sql, disclosures, disclosuresKeep, say),
-          )
+          done.disclosures = await switchDisclosing(sql, disclosures, disclosuresKeep, say)
         for (const { role, purpose } of grants) {
-          await steps.take(`${role} got its privileges`, () => grantFor(sql, role, purpose))
+          await grantFor(sql, role, purpose)
           done.granted.push({ role, for: `axport ${purpose.command}` })
           await say(`${role} has what axport ${purpose.command} needs`)
         }
-        if (json) await printJson(done)
       }
-      await changing(steps, interruption => withAnySchema(run, interruption))
+      await changing(severalChanges('nothing was changed'), async interruption => {
+        const { failure } = await settled(withAnySchema(takeSteps, interruption))
+        if (json) await printJson({ ...done, ...(failure && { committed: null }) })
+        if (failure) throw failure
+      })
     })
 
 function oldestCompatible(applied: string[]): number {
@@ -103,30 +103,4 @@ function grantsOf({ grant, grantLoader, grantBackup }: Roles): { role: string; p
       )
   }
   return grants
-}
-
-/** How far the command has come. Each migration and each further step is a transaction. */
-class Steps implements Change {
-  readonly shown = 'run the same command again, which does no harm'
-  private step = 'the next migration was applied'
-  private readonly taken: string[] = []
-
-  migrated(name: string): void {
-    this.taken[0] = `the migrations up to ${name} were applied`
-  }
-
-  async take<Result>(step: string, work: () => Promise<Result>): Promise<Result> {
-    this.step = step
-    const result = await work()
-    this.taken.push(step)
-    return result
-  }
-
-  done(): string {
-    return this.step
-  }
-
-  soFar(): string {
-    return this.taken.length === 0 ? 'nothing was changed' : this.taken.join(', ')
-  }
 }

@@ -1,4 +1,4 @@
-import { IncompleteFailure, Interrupted, UncertainFailure } from '../errors.ts'
+import { Interrupted } from '../errors.ts'
 import { Interruption } from '../interruption.ts'
 import { describeError } from '../postgres/describe-error.ts'
 import { verdictOn } from '../postgres/failures.ts'
@@ -30,15 +30,11 @@ export function terminated(): Promise<string> {
   return new Promise(resolve => void onceSignalled(resolve))
 }
 
-/** That of the command, while it runs. */
-let running: Interruption | undefined
-
 /**
- * For how long an interrupted command may tell what became of its change: not at all without a change, and not for ever,
- * because it may hang on a pipe. A COMMIT is asked about for up to 8 seconds (transact()).
+ * For how long an interrupted command may report what it changed, or may have changed. Without a change it ends at once. Not
+ * for ever, because it may hang on a pipe.
  */
-const tellMs = ({ isCommitting, hasCommitted }: Interruption): number =>
-  isCommitting ? 10_000 : hasCommitted ? 2000 : 0
+const REPORT_MS = 2000
 
 /**
  * Runs work, which Ctrl-C or SIGTERM ends. After the work, a signal ends the process as if there had been none.
@@ -49,23 +45,19 @@ export async function interruptible<Result>(
   message: (interruption: Interruption) => string,
 ): Promise<Result> {
   const interruption = new Interruption()
-  running = interruption
-  const interrupted = Promise.withResolvers<never>()
+  const over = Promise.withResolvers<never>()
   const ended = work(interruption)
   const stopListening = onceSignalled(() => {
     interruption.request()
-    within(tellMs(interruption), ended, undefined).then(
-      () => interrupted.reject(new Interrupted(message(interruption))),
-      interrupted.reject,
-    )
+    const reportMs = interruption.commit === 'none' ? 0 : REPORT_MS
+    within(reportMs, ended, undefined).then(over.reject, over.reject)
   })
   try {
-    const result = await Promise.race([ended, interrupted.promise])
+    const result = await Promise.race([ended, over.promise])
     if (!interruption.isRequested) return result
   } catch (error) {
-    if (!interruption.isRequested || error instanceof UncertainFailure) throw error
-    // What remains to be done remains because the connections were ended, and anything else failed because of that.
-    if (error instanceof IncompleteFailure) throw new Interrupted(`interrupted: ${error.message}`)
+    // After a signal, anything fails because the connections were ended.
+    if (!interruption.isRequested) throw error
   } finally {
     stopListening()
   }
@@ -88,12 +80,11 @@ const STRAY_MS = 5000
  * - It sends the ROLLBACK of a transaction by a socket that is null, in a timer: a TypeError of the engine. The transaction
  *   fails too, and so the command says why, or a feed goes on.
  * What else can arrive here is a fault: an error in a timer or an event handler of ours, a TypeError among them. Such a
- * fault ends the process: at once, or after STRAY_MS if no COMMIT is then being asked about. In `serve` every TypeError is
- * one, because the pool for requests begins no transaction of postgres.js.
+ * fault ends the process: at once, or a TypeError after STRAY_MS. In `serve` every TypeError is one, because the pool for
+ * requests begins no transaction of postgres.js.
  */
 export function handleStray(error: unknown, exit: () => void): void {
   const end = () => {
-    if (running?.isCommitting) return void setTimeout(end, STRAY_MS)
     process.stderr.write(`axport: ${describeError(error, process.argv[2])}\n`)
     exit()
   }

@@ -1,6 +1,6 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { dropForeignSettings } from '../config.ts'
-import { IncompleteFailure, Interrupted, UncertainFailure, UsageFailure } from '../errors.ts'
+import { IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { describeError } from '../postgres/describe-error.ts'
 import { newCommand } from './arguments.ts'
 import { backupCommand } from './backup.ts'
@@ -32,7 +32,6 @@ export async function run(args: string[]): Promise<number> {
     if (line !== '') process.stderr.write(`axport: ${line}\n`)
     if (error instanceof Interrupted) return 130
     if (error instanceof IncompleteFailure) return 75
-    if (error instanceof UncertainFailure) return error.outcome === 'unknown' ? 3 : 4
     return error instanceof UsageFailure ? 2 : 1
   }
 }

@@ -1,7 +1,7 @@
-import { UncertainFailure } from '../errors.ts'
+import type { Database } from '../postgres/database.ts'
 import { refresh } from '../refresh/refresh.ts'
 import { newCommand, readIds } from './arguments.ts'
-import { type Change, changing, settled } from './changing.ts'
+import { changing, settled, severalChanges } from './changing.ts'
 import { printJson, printTable, StatusLine } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
@@ -19,25 +19,20 @@ Example: axport refresh --organizations 12,13`,
     .option('--json', 'print a JSON object')
     .action(async ({ organizations = 'all', json }) => {
       const ids = organizations === 'all' ? undefined : organizations
-      let repaired = 0
-      const change: Change = {
-        done: () => 'the last rows were corrected',
-        soFar: () => (repaired === 0 ? 'nothing was changed' : `rows corrected so far: ${repaired}`),
-        shown: 'run the same command again, which does no harm',
-      }
-      await changing(change, async interruption => {
-        const refreshing = withCurrentSchema(async ({ sql }) => {
-          using status = new StatusLine()
-          return await refresh(sql, ids, (rows, repairedRows) => {
-            repaired = repairedRows
-            status.show(() => `compared ${rows} rows`)
-          })
-        }, interruption)
-        const { result, failure } = await settled(refreshing)
-        if (failure instanceof UncertainFailure) throw failure
+      const run = async ({ sql }: Database) => {
+        using status = new StatusLine()
+        const onRows = (rows: number) => status.show(() => `compared ${rows} rows`)
+        const { result, failure } = await settled(refresh(sql, ids, onRows))
+        status.clear()
+        if (failure) {
+          if (json) await printJson({ committed: null })
+          throw failure
+        }
         await printFound(result, json)
-        if (failure) throw failure
-      })
+      }
+      await changing(severalChanges('nothing was changed'), interruption =>
+        withCurrentSchema(run, interruption),
+      )
     })
 
 async function printFound(found: Awaited<ReturnType<typeof refresh>>, json: true | undefined): Promise<void> {

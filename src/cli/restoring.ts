@@ -5,11 +5,10 @@ import type { Header } from '../backup/archive.ts'
 import { countRestored } from '../backup/rehearse.ts'
 import { type Progress, restore } from '../backup/restore.ts'
 import { setting } from '../config.ts'
-import { UncertainFailure } from '../errors.ts'
 import type { Interruption } from '../interruption.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { noteJob } from '../tables/jobs.ts'
-import { type Change, changing, settled } from './changing.ts'
+import { changing, oneChange } from './changing.ts'
 import { StatusLine } from './output.ts'
 import { withAnySchema } from './with-database.ts'
 
@@ -29,28 +28,22 @@ export async function restoreInto(
   then: (erased: number, restored: Database) => Promise<void>,
 ): Promise<void> {
   using status = new StatusLine()
-  let isRestored = false
-  // Its transactions before the last one made tables.
-  const change: Change = {
-    done: () => 'all was restored',
-    soFar: () => (isRestored ? 'all was restored' : 'nothing was restored'),
-    shown: 'axport doctor shows what the database has, and a second restore refuses a database with data',
-  }
+  const change = oneChange(
+    'all was restored',
+    'nothing was restored',
+    'axport doctor shows what the database has, and a second restore refuses a database with data',
+  )
   const onProgress = (progress: Progress) => {
     const { phase } = progress
-    if (phase === 'tidying') isRestored = true
     if (phase === 'waiting') status.say('waiting for an import to finish …')
     else if (phase === 'indexing') status.show(() => 'building indexes …')
     else if (phase === 'tidying') status.show(() => 'restored, gathering statistics …')
     else status.showProgress(phase, progress.done, progress.total, phase === 'loading' ? 'rows' : 'records')
   }
   const run = async (database: Database) => {
-    const { result, failure } = await settled(restore(database.sql, file, header, { onProgress }))
+    const erased = await restore(database.sql, file, header, { onProgress })
     status.clear()
-    if (failure instanceof UncertainFailure && failure.outcome === 'unknown') throw failure
-    isRestored = true
-    await then(result, database)
-    if (failure) throw failure
+    await then(erased, database)
   }
   await changing(change, interruption => open(run, interruption))
 }

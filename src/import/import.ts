@@ -24,7 +24,7 @@ export type Progress =
 
 /**
  * Loads a source in one transaction, in turn with other imports.
- * @throws Failure, also for removals above the limit; as transact(); IncompleteFailure with the result if VACUUM fails
+ * @throws Failure, also for removals above the limit; as transact()
  */
 export async function importSource(
   db: CommandSql,
@@ -50,8 +50,8 @@ export async function importSource(
   try {
     const result = await loading
     onProgress({ phase: 'tidying' })
-    await vacuumChanged(db, source, result)
-    return result
+    const remains = await vacuumChanged(db, source, result)
+    return { ...result, ...(remains !== undefined && { remains }) }
   } catch (error) {
     if (error instanceof Undone) return error.result
     throw error
@@ -90,9 +90,9 @@ async function vacuumChanged(db: Sql, { feed }: RecordSource, result: ImportResu
   const changed = Object.entries(result.summary)
     .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
     .map(([table]) => table)
-  if (changed.length === 0) return
+  if (changed.length === 0) return undefined
   // A rename changes records, too.
   changed.push('export_records', 'export_people', 'export_products', 'export_counts')
   const isRound = feed !== undefined && !feed.isFull()
-  await vacuum(db, changed, 'all was loaded', result, async () => !isRound || !(await isVacuumed(db)))
+  return await vacuum(db, changed, async () => !isRound || !(await isVacuumed(db)))
 }

@@ -170,13 +170,7 @@ export class RejectsFile {
     }
   }
 
-  /** Leaves the draft where it is, and returns its path. */
-  leave(): string {
-    if (this.draft.isOpen) this.draft.close()
-    return this.draft.path
-  }
-
-  /** Removes the draft; does nothing after keep() and leave(). */
+  /** Removes the draft; does nothing after keep(). */
   discard(): void {
     this.draft.discard()
   }

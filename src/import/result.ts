@@ -37,7 +37,8 @@ export interface Comparison {
 
 /** The result of an import: loaded, apart from rejects and erased people, or not because of bad records. */
 export type ImportResult =
-  | ({ loaded: true; lines: number } & Comparison)
+  /** `remains`: what remains to be done after the load, as VACUUM failed. */
+  | ({ loaded: true; lines: number; remains?: string } & Comparison)
   | {
       loaded: false
       lines: number

@@ -1,4 +1,3 @@
-import type { Notice } from 'postgres'
 import { Failure } from '../errors.ts'
 import { Interruption } from '../interruption.ts'
 import type { Open } from './connection/connection.ts'
@@ -11,7 +10,7 @@ import { connectionFailure } from './failures.ts'
 import type { PoolBounds } from './pool/bounds.ts'
 import type { StateLog } from './pool/pool-state.ts'
 import { ServingDatabase } from './pool/serving-database.ts'
-import type { Command, CommandSql } from './transaction/transact.ts'
+import type { CommandSql } from './transaction/transact.ts'
 
 /** An open database, Postgres or the embedded one. */
 export interface Database {
@@ -72,12 +71,11 @@ async function openPostgres(
   poolSize: number,
   interruption: Interruption,
 ): Promise<Database> {
-  const openAnother = (timeoutMs: number) => openFirst(read(), timeoutMs, { optional: FOR_COMMANDS })
-  const found = await openAnother(CONNECT_TIMEOUT_MS).catch(fail)
+  const found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(fail)
   await found.close()
   // Behind a pooler, another process may run the next statement, without what the last one has prepared.
   const url = { ...found.start.url, prepare: found.start.url.prepare && found.server !== undefined }
-  const sql = commandsOn({ ...found.start, url }, poolSize, { interruption, openAnother })
+  const sql = commandsOn({ ...found.start, url }, poolSize, interruption)
   const { start } = found
   const close = () => sql.end({ timeout: 1 })
   return { sql, kind: 'postgres', start, isGuest: false, pool: poolOn(read), close }
@@ -91,19 +89,13 @@ async function openEmbeddedDatabase(
   if (dir === '')
     throw new Failure('DATABASE_URL=embedded:DIR needs the folder to keep the data in, as embedded:./data')
   const embedded = await openEmbedded(dir)
-  const opened = [embedded]
   const address = { path: embedded.socketPath }
   const url = { ...readPostgresUrl('postgres://postgres@/postgres'), addresses: [address] }
-  // The process that ran the engine may have ended. Then this one runs it.
-  const openAnother = async (timeoutMs: number) => {
-    opened.push(await openEmbedded(dir))
-    return await openFirst(url, timeoutMs)
-  }
   const start = { url, route: { address }, parameters: FOR_COMMANDS }
-  const sql = commandsOn(start, poolSize, { interruption, openAnother })
+  const sql = commandsOn(start, poolSize, interruption)
   const close = async () => {
     await sql.end({ timeout: 5 })
-    for (const one of opened) await one.close()
+    await embedded.close()
   }
   // Without a time limit: another command may be in a long import.
   await sql`select 1`.catch(error => close().then(() => fail(error)))
@@ -114,23 +106,12 @@ const fail = (error: unknown): never => {
   throw connectionFailure(error)
 }
 
-function commandsOn(
-  start: Start,
-  poolSize: number,
-  { interruption, openAnother }: Pick<Command, 'interruption' | 'openAnother'>,
-): CommandSql {
-  const command: Command = { interruption, openAnother, onWarning: () => {} }
-  const connect_timeout = CONNECT_TIMEOUT_MS / 1000
-  const onnotice = ({ severity, message }: Notice) => {
-    if (severity === 'WARNING') command.onWarning(message ?? '')
-  }
-  const options = { max: poolSize, connect_timeout, onnotice }
+function commandsOn(start: Start, poolSize: number, interruption: Interruption): CommandSql {
+  const options = { max: poolSize, connect_timeout: CONNECT_TIMEOUT_MS / 1000 }
   const sql = client(start, () => openSocket(start.route, CONNECT_TIMEOUT_MS), options)
-  // Only the end of its connection ends a statement that is running. A COMMIT is left to transact().
-  interruption.signal.addEventListener('abort', () => {
-    if (!interruption.isCommitting) void sql.end({ timeout: 0 }).catch(() => {})
-  })
-  return Object.assign(sql, { command })
+  // Only the end of its connection ends a statement that is running.
+  interruption.signal.addEventListener('abort', () => void sql.end({ timeout: 0 }).catch(() => {}))
+  return Object.assign(sql, { interruption })
 }
 
 function poolOn(read: () => PostgresUrl): Database['pool'] {

@@ -12,14 +12,14 @@ const BATCH = 2000
 /**
  * Renders rows that differ from their source anew, then counts anew where a count differs, of all or these organizations.
  * Each batch is a transaction; one without a difference takes no lock.
- * @param onRows is called after each batch of rows, and for the counts, with the numbers of rows so far
+ * @param onRows is called after each batch of rows, and for the counts, with the number of rows so far
  * @returns what was repaired, by table
- * @throws as transact(); IncompleteFailure with the result if VACUUM fails
+ * @throws as transact(); Failure if VACUUM fails
  */
 export async function refresh(
   db: CommandSql,
   organizations: string[] | undefined,
-  onRows: (compared: number, repaired: number) => void,
+  onRows: (compared: number) => void,
 ) {
   await requireFiringTriggers(db, 'nothing was refreshed')
   // Without the row of export_state the views render nothing, and all records would be deleted.
@@ -37,7 +37,7 @@ export async function refresh(
       found.compared += compared
       if (differing.length > 0) add(found, await renderAnew(db, table, differing))
       rows += compared
-      onRows(rows, repairedIn(refreshed))
+      onRows(rows)
       after = last
     }
   }
@@ -45,15 +45,11 @@ export async function refresh(
   refreshed.counts.compared = compared
   for (const organization of miscounted) {
     add(refreshed.counts, await countAnew(db, organization))
-    onRows(rows, repairedIn(refreshed))
+    onRows(rows)
   }
-  if (repairedIn(refreshed) > 0)
-    await vacuum(
-      db,
-      ['export_records', 'export_people', 'export_counts', 'export_changes'],
-      'all was refreshed',
-      refreshed,
-    )
+  const written = ['export_records', 'export_people', 'export_counts', 'export_changes']
+  const remains = repairedIn(refreshed) > 0 ? await vacuum(db, written) : undefined
+  if (remains !== undefined) throw new Failure(`all was refreshed, and ${remains}`)
   return refreshed
 }
 

@@ -32,8 +32,7 @@ async function succeed(...args: string[]): Promise<string> {
 }
 
 describe('while no standby confirms a COMMIT', () => {
-  const NOT_CONFIRMED =
-    'and no standby has confirmed that (it waits for a standby): wait until the standbys of synchronous_standby_names are back'
+  const waiting = () => ask(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
   let clientId: string
   beforeAll(async () => {
     clientId = JSON.parse(await succeed('integration', 'create', 'Waiting', '--json')).client_id
@@ -45,44 +44,36 @@ describe('while no standby confirms a COMMIT', () => {
     await ask('select pg_reload_conf()')
   })
 
-  /** Runs a command until its COMMIT waits, and interrupts it. Ends the wait of the server afterwards. */
-  async function interrupted(args: string[], options: { stdin?: { text: string } } = {}) {
-    const running: Running = await start(args, { env, ...options })
-    const waiting = () => ask(`select pid from pg_stat_activity where wait_event = 'SyncRep'`)
+  /** Runs a command until its COMMIT waits for a standby. */
+  async function untilItWaits(...args: string[]): Promise<Running> {
+    const running = await start(args, { env })
     await until('the COMMIT waits', async () => (await waiting()).count > 0)
-    running.signal('SIGINT')
-    const finished = await running.finished
-    await ask(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
-    // Otherwise the next command could be interrupted before its COMMIT.
-    await until('no COMMIT waits', async () => (await waiting()).count === 0)
-    return finished
+    return running
   }
 
-  test('rotate prints the secret, marked as unconfirmed, and says not to rotate again', async () => {
-    const { code, stdout, stderr } = await interrupted(['integration', 'rotate', clientId, '--json'])
-    expect(JSON.parse(stdout)).toMatchObject({ client_id: clientId, outcome: 'unconfirmed' })
+  /** Ends the wait of the server, which has committed. */
+  async function cancelWait(): Promise<void> {
+    await ask(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+    await until('no COMMIT waits', async () => (await waiting()).count === 0)
+  }
+
+  test('a command waits, and succeeds when the wait of the server is cancelled', async () => {
+    const running = await untilItWaits('integration', 'disable', clientId)
+    expect(running.exitCode()).toBeUndefined()
+    await cancelWait()
+    expect(await running.finished).toEqual({ code: 0, stdout: `${clientId} is disabled now\n`, stderr: '' })
+  })
+
+  test('a signal ends a command, which prints a new secret and says that the outcome is not known', async () => {
+    const running = await untilItWaits('integration', 'rotate', clientId, '--json')
+    running.signal('SIGINT')
+    const { code, stdout, stderr } = await running.finished
+    expect(JSON.parse(stdout)).toMatchObject({ client_id: clientId, committed: null })
     expect({ code, stderr }).toEqual({
-      code: 4,
-      stderr: `axport: the secret was replaced, ${NOT_CONFIRMED}; a second rotation would end the secret that was printed\n`,
+      code: 130,
+      stderr: `axport: interrupted: it is not known whether the secret was replaced; axport integration show ${clientId} shows it\n`,
     })
-  })
-
-  test('import reports what was loaded', async () => {
-    const stdin = { text: '{"type":"organization","id":999,"name":"New"}\n' }
-    const { code, stdout, stderr } = await interrupted(['import', '-', '--json'], { stdin })
-    expect(JSON.parse(stdout)).toMatchObject({ loaded: true, outcome: 'unconfirmed', lines: 1 })
-    expect({ code, stderr }).toEqual({ code: 4, stderr: `axport: all was loaded, ${NOT_CONFIRMED}\n` })
-  })
-
-  test('erase prints what it erased, as unconfirmed', async () => {
-    const { code, stdout } = await interrupted(['erase', '501', '--yes', '--json'])
-    expect(code).toBe(4)
-    expect(JSON.parse(stdout)).toMatchObject({ erased: true, outcome: 'unconfirmed', assessments: 3 })
-  })
-
-  test('migrate says which step waits', async () => {
-    const { code, stderr } = await interrupted(['migrate', '--time-zone', 'Europe/Berlin'])
-    expect({ code, stderr }).toEqual({ code: 4, stderr: `axport: the time zone was set, ${NOT_CONFIRMED}\n` })
+    await cancelWait()
   })
 })
 

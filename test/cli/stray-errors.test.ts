@@ -25,7 +25,7 @@ test('an error outside of any promise ends the process with one line', () => {
 })
 
 test('a TypeError outside of any promise lets a command fail by itself, and otherwise ends the process later', () => {
-  expect(run(`${cut('by postgres.js')}; ${endsAfter(500, 75)}`)).toEqual({ code: 75, stderr: '' })
+  expect(run(`${cut('by postgres.js')}; ${endsAfter(500, 9)}`)).toEqual({ code: 9, stderr: '' })
   expect(run(`${cut('a fault')}; ${endsAfter(30_000, 0)}`)).toEqual({
     code: 1,
     stderr: 'axport: unexpected error: a fault\n',

@@ -33,14 +33,13 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('fourteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('thirteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'complete_token',
     'end_tokens',
     'export_records_changed',
     'export_records_counted',
-    'leave_receipt',
     'log_any_change',
     'note_integration',
     'note_job',

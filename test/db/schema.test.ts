@@ -16,7 +16,6 @@ const LEFT_OUT = [
   'assessment_parts',
   'export_state',
   'export_counts',
-  'commit_receipts',
   'feeds',
   'feed_rejects',
   'feed_states',

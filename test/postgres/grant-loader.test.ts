@@ -53,13 +53,11 @@ describe('a role with the grants for import', () => {
         ...['insert', 'select', 'update'].map(privilege => `${privilege} feeds`),
         ...['delete', 'insert', 'select'].map(privilege => `${privilege} feed_rejects`),
         'select erasures',
-        'select commit_receipts',
         'update erasures.assessment_ids',
       ].sort(),
     )
     expect(all).toContain('execute log_any_change()')
     expect(all).toContain('execute refresh_export_counts(bigint[])')
-    expect(all).toContain('execute leave_receipt(uuid)')
     expect(all).not.toContain('execute purge_ended_secrets()')
   })
 

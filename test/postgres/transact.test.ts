@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { RolledBack, UncertainFailure } from '../../src/errors.ts'
+import { UncertainFailure } from '../../src/errors.ts'
 import { Interruption } from '../../src/interruption.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import { verdictOn } from '../../src/postgres/failures.ts'
 import { transact } from '../../src/postgres/transaction/transact.ts'
 import { CommitProxy, type Cut } from '../support/commit-proxy.ts'
 import { useTestDatabase } from '../support/hooks.ts'
+import { until } from '../support/until.ts'
 
 const target = useTestDatabase()
 let proxy: CommitProxy
@@ -17,12 +19,12 @@ beforeAll(async () => {
 afterAll(() => proxy.stop())
 
 let ids = 0
-/** Opens the database through the proxy, which cuts the next COMMIT. */
-async function open(cut: Cut | undefined, meanwhile?: () => Promise<void> | void): Promise<void> {
+/** Opens the database through the proxy, which cuts the next transaction. */
+async function open(cut: Cut | undefined): Promise<void> {
   proxy.cutAt(undefined)
   interruption = new Interruption()
   database = await openDatabase(proxy.url, 2, interruption)
-  proxy.cutAt(cut, meanwhile)
+  proxy.cutAt(cut)
   ids++
 }
 afterEach(async () => {
@@ -31,63 +33,99 @@ afterEach(async () => {
 })
 
 /** Writes a row in a transaction, and says how that ended. */
-async function write(statement = 'select'): Promise<string> {
+async function write(): Promise<string> {
   const id = ids
   try {
     const result = await transact(database.sql, async sql => {
       await sql`insert into written (id) values (${id})`
-      await sql.unsafe(statement)
       return id
     })
     expect(result).toBe(id)
     return 'committed'
   } catch (error) {
-    if (error instanceof RolledBack) return 'rolled back'
-    if (!(error instanceof UncertainFailure)) throw error
+    if (!(error instanceof UncertainFailure)) return verdictOn(error)
     expect(error.result).toBe(id)
-    return `${error.outcome}: ${error.message}`
+    return 'not known'
   }
 }
 
-/** Whether the row is there, and whether its transaction still runs. */
-async function state(): Promise<string> {
-  const rows = await target.sql`select from written where id = ${ids}`
-  const open = await target.sql`
-    select from pg_stat_activity where datname = current_database() and backend_xid is not null`
-  return `${rows.count === 1 ? 'there' : 'not there'}, ${open.count} open`
+/** Whether the row is there once no transaction runs any more. */
+async function isThere(): Promise<boolean> {
+  await until('no transaction runs', async () => {
+    const open = await target.sql`
+      select from pg_stat_activity where datname = current_database() and backend_xid is not null`
+    return open.count === 0
+  })
+  return (await target.sql`select from written where id = ${ids}`).count === 1
 }
 
+test('a transaction is READ COMMITTED', async () => {
+  await open(undefined)
+  const [row] = await transact(database.sql, sql => sql`show transaction_isolation`)
+  expect(row).toEqual({ transaction_isolation: 'read committed' })
+  expect(interruption.commit).toBe('done')
+})
+
+test.each([
+  ['off', 'local'],
+  ['remote_apply', 'remote_apply'],
+])('COMMIT under synchronous_commit = %s has %s', async (before, at) => {
+  await open(undefined)
+  await target.sql.unsafe(`
+    create table noted (setting text);
+    create function note() returns trigger language plpgsql as $$
+    begin insert into noted select current_setting('synchronous_commit'); return null; end $$;
+    create constraint trigger note after insert on written deferrable initially deferred
+      for each row execute function note()`)
+  await transact(database.sql, async sql => {
+    await sql`select set_config('synchronous_commit', ${before}, true)`
+    await sql`insert into written (id) values (${ids})`
+  })
+  const [noted] = await target.sql`select setting from noted`
+  expect(noted).toEqual({ setting: at })
+  await target.sql`drop function note() cascade`
+  await target.sql`drop table noted`
+})
+
 describe('a transaction whose connection is cut', () => {
-  test.each<[Cut, string]>([
-    ['before COMMIT arrives', 'rolled back'],
-    ['before COMMIT arrives, half-open', 'rolled back'],
-    ['in the middle of COMMIT, half-open', 'rolled back'],
-    ['before the answer arrives', 'committed'],
-  ])('%s is %s', async (cut, outcome) => {
+  test.each<[Cut, boolean]>([
+    ['before COMMIT arrives', false],
+    ['before the answer arrives', true],
+  ])('%s is not known', async (cut, there) => {
     await open(cut)
-    expect(await write()).toBe(outcome)
-    expect(await state()).toBe(`${outcome === 'committed' ? 'there' : 'not there'}, 0 open`)
+    expect(await write()).toBe('not known')
+    expect(interruption.commit).toBe('sent')
+    expect(await isThere()).toBe(there)
   })
 
-  test('when COMMIT arrives is reported as it is', async () => {
-    await open('when COMMIT arrives')
-    const outcome = await write()
-    expect(await state()).toBe(`${outcome === 'committed' ? 'there' : 'not there'}, 0 open`)
-  })
-
-  test('while a deferred trigger runs in its COMMIT is waited for', async () => {
-    await target.sql.unsafe(`
-      create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(2); return null; end $$;
-      create constraint trigger slow after insert on written deferrable initially deferred
-        for each row execute function slow()`)
-    await open('before COMMIT arrives, half-open')
-    proxy.cutAt('never, and no answer arrives')
+  test('by a signal, while COMMIT runs, is not known', async () => {
+    await open('never, and no answer arrives')
     const writing = write()
     await proxy.reached
-    await Bun.sleep(300)
     interruption.request()
-    expect(await writing).toBe('committed')
-    expect(await state()).toBe('there, 0 open')
-    await target.sql`drop trigger slow on written`
+    expect(await writing).toBe('not known')
+    expect(await isThere()).toBe(true)
   })
+})
+
+test('a COMMIT that the server refuses is told as such, and has changed nothing', async () => {
+  await open(undefined)
+  await target.sql.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create constraint trigger refuse after insert on written deferrable initially deferred
+      for each row execute function refuse()`)
+  expect(await write()).toBe('unforeseen')
+  expect(interruption.commit).toBe('none')
+  expect(await isThere()).toBe(false)
+  await target.sql`drop trigger refuse on written`
+})
+
+test('a transaction that is interrupted before COMMIT is not committed', async () => {
+  await open(undefined)
+  const written = transact(database.sql, async sql => {
+    await sql`insert into written (id) values (${ids})`
+    interruption.request()
+  })
+  expect(await written.catch(verdictOn)).toBe('cut')
+  expect(await isThere()).toBe(false)
 })

@@ -31,8 +31,6 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'the statement that drizzle made of a sql`` template, with its values as parameters',
     parts: ['compiled.sql'],
   },
-  'src/postgres/transaction/outcome.ts': { why: 'constants', parts: ['STATUS', 'text'] },
-  'src/postgres/transaction/receipt.ts': { why: 'a constant', parts: ['text'] },
   'src/tables/vacuum.ts': { why: 'VACUUM of tables whose names are constants', parts: ['statement'] },
   'src/postgres/connection/wire.ts': {
     why: 'statements from the other files of this list',

@@ -1,9 +1,8 @@
 import type { Sql } from 'postgres'
-import type { UncertainFailure } from '../../errors.ts'
 import { type Credentials, rotateSecret } from '../../integrations/credentials.ts'
 import { deleteIntegration, nameOf, setDisabled } from '../../integrations/lifecycle.ts'
 import { given, newCommand, readDuration } from '../arguments.ts'
-import { changeAndReport, oneChange } from '../changing.ts'
+import { changeAndReport, type Doubt, oneChange } from '../changing.ts'
 import { confirm, requireTerminal } from '../confirm.ts'
 import { escaped, print, printJson } from '../output.ts'
 
@@ -23,18 +22,13 @@ Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
     .option('--json', 'print a JSON object')
     .action(async (id, { grace, force, json }) => {
       await changeAndReport(
-        oneChange(
-          'the secret was replaced',
-          'the secret was not replaced',
-          shownBy(id),
-          'a second rotation would end the secret that was printed',
-        ),
+        oneChange('the secret was replaced', 'the secret was not replaced', shownBy(id)),
         sql => rotateSecret(sql, id, given({ graceSeconds: grace, force })),
-        async (rotated, uncertain) => {
+        async (rotated, doubt) => {
           const end = rotated.oldSecretEndsAt
-          await printCredentials(rotated, json, uncertain, { old_secret_ends_at: end })
+          await printCredentials(rotated, json, doubt, { old_secret_ends_at: end })
           const state = end ? `work until ${end}` : 'have ended'
-          if (!json && !uncertain) process.stderr.write(`The old secret and its tokens ${state}.\n`)
+          if (!json && !doubt) process.stderr.write(`The old secret and its tokens ${state}.\n`)
         },
       )
     })
@@ -42,31 +36,20 @@ Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
 /** What shows whether an integration was changed. */
 export const shownBy = (id: string) => `axport integration show ${id} shows it`
 
-/** The field of --json objects that says what is uncertain. */
-export const outcomeField = (uncertain: UncertainFailure | undefined) =>
-  uncertain === undefined ? {} : { outcome: uncertain.outcome }
-
 /**
- * Prints new credentials; the secret cannot be printed again.
- * @param uncertain why the secret may not be stored; it is printed all the same
+ * Prints new credentials, also in doubt: the secret may be stored, and cannot be printed again.
  * @param more is added to the JSON object
  */
 export async function printCredentials(
   { clientId, clientSecret }: Credentials,
   asJson: true | undefined,
-  uncertain: UncertainFailure | undefined,
+  doubt: Doubt | undefined,
   more: object = {},
 ): Promise<void> {
-  if (asJson)
-    return await printJson({
-      client_id: clientId,
-      client_secret: clientSecret,
-      ...more,
-      ...outcomeField(uncertain),
-    })
+  if (asJson) return await printJson({ client_id: clientId, client_secret: clientSecret, ...more, ...doubt })
   await print(`client_id      ${clientId}\nclient_secret  ${clientSecret}\n`)
-  const doubt = uncertain ? 'Unconfirmed: this secret works only if it was stored, see below. ' : ''
-  process.stderr.write(`${doubt}Keep the secret now: it is not shown again.\n`)
+  const condition = doubt ? ' It works if it was stored.' : ''
+  process.stderr.write(`Keep the secret now: it is not shown again.${condition}\n`)
 }
 
 const STATES = {
@@ -84,9 +67,9 @@ export function stateCommand(name: keyof typeof STATES) {
       changeAndReport(
         oneChange(`the integration was ${state}`, 'nothing was changed', shownBy(id)),
         sql => setDisabled(sql, id, name === 'disable'),
-        async (changed, uncertain) => {
-          if (json) await printJson({ client_id: id, state, changed, ...outcomeField(uncertain) })
-          else if (!uncertain) await print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`)
+        async (changed, doubt) => {
+          if (json) await printJson({ client_id: id, state, changed, ...doubt })
+          else if (!doubt) await print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`)
         },
       ),
     )
@@ -111,8 +94,8 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
           if (!yes) await confirmDeletion(sql, id)
           return await deleteIntegration(sql, id)
         },
-        async (name, uncertain) => {
-          if (!uncertain) await print(`deleted ${escaped(name)} (${id})\n`)
+        async (name, doubt) => {
+          if (!doubt) await print(`deleted ${escaped(name)} (${id})\n`)
         },
       )
     })

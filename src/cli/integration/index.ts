@@ -1,20 +1,13 @@
 import { Option } from '@commander-js/extra-typings'
-import { type UncertainFailure, UsageFailure } from '../../errors.ts'
+import { UsageFailure } from '../../errors.ts'
 import { createIntegration } from '../../integrations/credentials.ts'
 import { exactNumber } from '../../integrations/exact-ids.ts'
 import { describeIntegration } from '../../integrations/lifecycle.ts'
 import { addNew, type ChangedScope, changeScope } from '../../integrations/scope.ts'
 import { given, newCommand, readIds } from '../arguments.ts'
-import { changeAndReport, oneChange } from '../changing.ts'
+import { changeAndReport, type Doubt, oneChange } from '../changing.ts'
 import { fieldLines, print, printJson } from '../output.ts'
-import {
-  deleteCommand,
-  outcomeField,
-  printCredentials,
-  rotateCommand,
-  shownBy,
-  stateCommand,
-} from './access.ts'
+import { deleteCommand, printCredentials, rotateCommand, shownBy, stateCommand } from './access.ts'
 import { historyCommand, listCommand, showCommand, showIntegration } from './reports.ts'
 
 /** axport integration … */
@@ -56,10 +49,9 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
           'the integration was created',
           'no integration was created',
           'axport integration list shows it',
-          'a second run would create another integration',
         ),
         sql => createIntegration(sql, name, organizations, products, description),
-        (credentials, uncertain) => printCredentials(credentials, options.json, uncertain),
+        (credentials, doubt) => printCredentials(credentials, options.json, doubt),
       )
     })
 
@@ -87,9 +79,9 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
       await changeAndReport(
         changeOf(id),
         sql => describeIntegration(sql, id, changes),
-        async (now, uncertain) => {
-          if (json) await printJson({ client_id: id, ...now, ...outcomeField(uncertain) })
-          else if (!uncertain)
+        async (now, doubt) => {
+          if (json) await printJson({ client_id: id, ...now, ...doubt })
+          else if (!doubt)
             await print(fieldLines(Object.entries(now).map(([label, text]) => [label, text ?? 'none'])))
         },
       )
@@ -138,14 +130,14 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
       await changeAndReport(
         changeOf(id),
         sql => (options.addNew ? addNew(sql, id) : changeScope(sql, id, ...changes)),
-        (scope, uncertain) => printScope(scope, options.json, uncertain),
+        (scope, doubt) => printScope(scope, options.json, doubt),
       )
     })
 
 async function printScope(
   scope: ChangedScope,
   asJson: true | undefined,
-  uncertain: UncertainFailure | undefined,
+  doubt: Doubt | undefined,
 ): Promise<void> {
   const object: Record<string, object> = {}
   const fields: [label: string, text: string][] = []
@@ -154,6 +146,6 @@ async function printScope(
     const meant = meantAsAll ? ', meant as all' : ''
     fields.push([label, `${ids.length} (${added} added, ${removed} removed)${meant}`])
   }
-  if (asJson) await printJson({ ...object, ...outcomeField(uncertain) })
-  else if (!uncertain) await print(fieldLines(fields))
+  if (asJson) await printJson({ ...object, ...doubt })
+  else if (!doubt) await print(fieldLines(fields))
 }

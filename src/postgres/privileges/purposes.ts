@@ -55,7 +55,7 @@ export const LOAD: Purpose = {
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: [
-    'select on schema_migrations, export_counts, erasures, commit_receipts',
+    'select on schema_migrations, export_counts, erasures',
     'select, update on export_state',
     'select, insert, update on feeds',
     'select, insert, delete on feed_rejects',
@@ -63,7 +63,7 @@ export const LOAD: Purpose = {
     `select, insert, update, delete on ${LOADED}`,
     `select on ${RENDERED.map(table => `${table}_rendered`).join(', ')}`,
   ],
-  functions: ['log_any_change()', 'refresh_export_counts(bigint[])', 'leave_receipt(uuid)'],
+  functions: ['log_any_change()', 'refresh_export_counts(bigint[])'],
 }
 
 /** The role of `axport backup`: it reads what a backup keeps, and writes down only that one was made or rehearsed. */

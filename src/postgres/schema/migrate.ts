@@ -3,7 +3,6 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
 import { isBlocked } from '../failures.ts'
 import { onlyRow } from '../statement.ts'
-import type { Receipt } from '../transaction/receipt.ts'
 import { type CommandSql, transact } from '../transaction/transact.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
@@ -54,12 +53,6 @@ export async function migrate(
   return applied
 }
 
-/** The record of a migration is its receipt: the table of receipts may not be there yet. */
-const recordOf = (migration: Migration, migrations: Migration[]): Receipt => ({
-  leave: async () => {},
-  isThere: async db => !(await compareSchema(db, migrations)).missing.includes(migration.name),
-})
-
 /** Applies one migration if it is missing. If it did not get a lock, nothing is done and `blockers` says who holds it. */
 async function apply(
   sql: CommandSql,
@@ -83,7 +76,7 @@ async function apply(
       await addToRecord(transaction, migration)
       return true
     }
-    return { wasMissing: await transact(sql, work, recordOf(migration, migrations)) }
+    return { wasMissing: await transact(sql, work) }
   } catch (error) {
     if (!isBlocked(error)) throw error
     end.abort()
