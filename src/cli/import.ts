@@ -16,7 +16,7 @@ export function importCommand() {
     'import',
     'Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.',
     `NDJSON has a JSON object on each line, in any order. A line inserts or updates the row of its type
-and id. A field that is left out stays as it is, null clears it, "deleted":true removes the row:
+and id. A field that is left out has its default value, "deleted":true removes the row:
   {"type":"organization","id":12,"name":"Lakeside District"}
   {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
    "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see docs/operate/data.md)

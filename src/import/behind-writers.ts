@@ -5,24 +5,20 @@ import { onlyRow } from '../postgres/statement.ts'
  * Compares while others may write, then takes the lock behind which writers queue. If a writer has committed since the
  * comparison began, compares once more, behind that lock: the rows that it wrote may be among those that were equal.
  * After that, all that `compare` has found stays true until the end of the transaction.
- * @param isBehind compares only behind the lock, as is right if stored values are copied
  */
 export async function compareBehindWriters<Result>(
   sql: TransactionSql,
-  isBehind: boolean,
   compare: (sql: TransactionSql) => Promise<Result>,
 ): Promise<Result> {
-  if (!isBehind) {
-    try {
-      return await sql.savepoint(async savepoint => {
-        const writer = await lastWriter(savepoint)
-        const result = await compare(savepoint)
-        if ((await lastWriter(savepoint, true)) !== writer) throw OVERTAKEN
-        return result as never
-      })
-    } catch (error) {
-      if (error !== OVERTAKEN) throw error
-    }
+  try {
+    return await sql.savepoint(async savepoint => {
+      const writer = await lastWriter(savepoint)
+      const result = await compare(savepoint)
+      if ((await lastWriter(savepoint, true)) !== writer) throw OVERTAKEN
+      return result as never
+    })
+  } catch (error) {
+    if (error !== OVERTAKEN) throw error
   }
   await sql`select lock_export()`
   return await compare(sql)

@@ -3,11 +3,9 @@ import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
 import { type RecordSource, TABLE_OF, type Type } from './record.ts'
 
 /** The query for line, id and reason of staged rows that contradict each other or the database. */
-export function problems(source: RecordSource, isSync: boolean, isWhole: boolean): string {
+export function problems(source: RecordSource, isWhole: boolean): string {
   const { hasPartsApart, types, feed } = source
   const partsFile = `assessment_parts.${feed ? 'sql' : 'csv'}`
-  // A feed gives all current parts of an assessment.
-  const needsParts = types.includes('part') && (isSync || feed !== undefined)
   const checks = [
     reference(isWhole, 'assessment', 'user_id', 'user'),
     reference(isWhole, 'assessment', 'organization_id', 'organization'),
@@ -17,16 +15,10 @@ export function problems(source: RecordSource, isSync: boolean, isWhole: boolean
     deletion('product'),
     deletion('user', 'union all select t.proctor_id, t.assessment_id from staying_parts t'),
     checksOfIds,
-    // A record without parts and without a proctor keeps the stored ones; these must exist and be enough.
-    `select a.line, a.id, 'proctor_id is missing${hasPartsApart ? `, and there is no part in ${partsFile}` : ''}'
-    from import_assessments a
-    where a.partless
-      and not exists (select from import_assessment_parts p where p.assessment_id = a.id)
-      ${isWhole ? 'and not exists (select from import_rejects r where r.assessment_id = a.id)' : ''}
-      ${needsParts ? '' : KEEPS_NONE}`,
   ]
   const partsComeAlong = feed !== undefined && types.includes('assessment')
-  if (hasPartsApart) checks.push(partOfUnknown(isWhole, partsComeAlong), checksOfParts)
+  if (hasPartsApart)
+    checks.push(withoutParts(isWhole, partsFile), partOfUnknown(isWhole, partsComeAlong), checksOfParts)
   // The parts of the database whose assessments are neither deleted nor get other parts.
   return `
     with staying_parts as not materialized (
@@ -78,10 +70,13 @@ const deletion = (type: Type, others = '') => `
   where i.deleted
   group by i.line, i.id`
 
-const KEEPS_NONE = `and not exists (
-  select from assessment_parts t
-  where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
-)`
+/** Where parts arrive apart, an assessment has a proctor of its own or gets parts from the same source. */
+const withoutParts = (isWhole: boolean, partsFile: string) => `
+  select a.line, a.id, 'proctor_id is missing, and there is no part in ${partsFile}'
+  from import_assessments a
+  where not a.deleted
+    and not exists (select from import_assessment_parts p where p.assessment_id = a.id)
+    ${isWhole ? 'and not exists (select from import_rejects r where r.assessment_id = a.id)' : ''}`
 
 /** A part that arrives apart must have an assessment. If all parts `comeAlong`, they replace all that are stored. */
 const partOfUnknown = (isWhole: boolean, comeAlong: boolean) => `

@@ -35,7 +35,7 @@ export async function compare(
   // A bad record may be about any row, if nobody knows its id.
   if (isSync && (!isWhole || count === 0) && unidentified === null) await stageRemovals(sql, types)
   await findChanges(sql)
-  await rejectRows(sql, problems(source, isSync, isWhole), isWhole)
+  await rejectRows(sql, problems(source, isWhole), isWhole)
   // Of the removals, those that had to be left out are gone.
   if ((isSync || feed) && (!isWhole || count === 0))
     await limitRemovals(sql, { most: sync ?? maxRemoved, isOfFeed: feed !== undefined, isSync })

@@ -96,8 +96,8 @@ function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: 
   const missing = requiredColumns(type).filter(column => !columns.includes(column))
   if (missing.length > 0) {
     const [lacks, advice] = isQuery
-      ? ['gives no', 'name it in the select, as in select key as id']
-      : ['has no', 'its first row must name the columns, with commas between them']
+      ? ['gives no', 'name each in the select, as in select key as id, null as seid']
+      : ['has no', 'its first row must name all columns, with commas between them']
     throw new Failure(`${name} ${lacks} column ${missing.join(', ')}: ${advice}`)
   }
   const twice = columns.find((column, index) => column !== '' && columns.indexOf(column) !== index)

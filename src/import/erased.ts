@@ -35,18 +35,10 @@ export async function leaveOutErased(sql: TransactionSql, hasPartsApart: boolean
   return { people: Number(left?.people), lines: Number(left?.lines) }
 }
 
-/** The tombstone knows the educator of a record without one, if the assessment is not stored. */
 async function leaveOutAssessments(sql: TransactionSql): Promise<void> {
   await sql`
     with theirs as (
       select i.line, e.user_id from import_assessments i join erasures e using (user_id) where not i.deleted
-      union all
-      select i.line, e.user_id
-      from import_assessments i
-      join (
-        select min(user_id) as user_id, id from erasures, unnest(assessment_ids) as id group by id
-      ) e on e.id = i.id
-      where not i.deleted and i.user_id is null and not exists (select from assessments t where t.id = i.id)
     ),
     gone as (
       delete from import_assessments i using theirs
@@ -132,7 +124,7 @@ async function stageProctors(sql: TransactionSql): Promise<void> {
   await sql`
     insert into import_users (line, id, deleted, name, first_name, last_name, email, seid, record_status)
     select ${ERASED_PLACE}::bigint + row_number() over (), person.id, false, person.name, person.first_name, person.last_name, person.email,
-      coalesce(person.seid, ''), person.record_status
+      person.seid, person.record_status
     from (
       select user_id from import_erased where type = 'user' and exists (select from users t where t.id = user_id)
       union
@@ -142,7 +134,7 @@ async function stageProctors(sql: TransactionSql): Promise<void> {
     where not exists (select from import_users i where i.id = needed.user_id)`
 }
 
-/** Adds the assessments to the tombstones: a later record may name one of them without its educator. */
+/** Adds the assessments to the tombstones: a later part, or a bad record, may name one of them without its educator. */
 async function noteAssessments(sql: TransactionSql): Promise<void> {
   await sql`
     update erasures e

@@ -7,8 +7,8 @@ export interface Field<Value = unknown> {
   kind: string
   /** Reads a value, or throws the BadLine that says what it must be. */
   read: (value: unknown) => Value
-  /** The value that null stands for, and that a new row gets without one; undefined where a value is required. */
-  cleared?: Value
+  /** What null, or no value at all, stands for; undefined where a value is required. */
+  byDefault?: Value
 }
 
 const wholeNumber = (least: number, most: number) => (value: unknown) => {
@@ -20,9 +20,9 @@ const wholeNumber = (least: number, most: number) => (value: unknown) => {
 export const ID: Field<number> = { kind: 'bigint', read: wholeNumber(1, Number.MAX_SAFE_INTEGER) }
 export const NAME: Field<string> = { kind: 'text', read: readName }
 export const INSTANT: Field<string> = { kind: 'timestamptz', read: readInstant }
-export const FLAG: Field<boolean> = { kind: 'boolean', read: readBoolean, cleared: false }
-export const POSITION: Field = { kind: 'integer', read: wholeNumber(0, 2 ** 31 - 1), cleared: null }
-const TEXT: Field = { kind: 'text', read: readText, cleared: '' }
+export const FLAG: Field<boolean> = { kind: 'boolean', read: readBoolean, byDefault: false }
+export const POSITION: Field = { kind: 'integer', read: wholeNumber(0, 2 ** 31 - 1), byDefault: null }
+const TEXT: Field = { kind: 'text', read: readText, byDefault: '' }
 
 /** The fields that fill the columns of each type besides its id. */
 export const FIELDS: Record<Type, Record<string, Field>> = {
@@ -33,8 +33,8 @@ export const FIELDS: Record<Type, Record<string, Field>> = {
     first_name: TEXT,
     last_name: TEXT,
     email: TEXT,
-    seid: { kind: 'text', read: readSeid, cleared: '' },
-    record_status: { kind: 'text', read: readStatus, cleared: 'active' },
+    seid: { kind: 'text', read: readSeid, byDefault: null },
+    record_status: { kind: 'text', read: readStatus, byDefault: 'active' },
   },
   assessment: {
     user_id: ID,
@@ -52,11 +52,11 @@ export const listColumns = (type: Type, prefix = ''): string =>
     .map(column => prefix + column)
     .join(', ')
 
-/** The value of a field; if it is absent or null `cleared`, or without that a BadLine, as for a wrong value. */
+/** The value of a field; if it is absent or null, its default, or without one a BadLine, as for a wrong value. */
 export function readField<Value>(object: Row, name: string, field: Field<Value>, prefix = ''): Value {
-  const { read, cleared } = field
+  const { read, byDefault } = field
   const value = object[name] ?? undefined
-  if (value === undefined && cleared !== undefined) return cleared
+  if (value === undefined && byDefault !== undefined) return byDefault
   if (value === undefined) throw new BadLine(`${prefix}${name} is missing`)
   try {
     return read(value)
@@ -80,10 +80,10 @@ function readName(value: unknown): string {
   return text
 }
 
-/** A blank seid was never recorded (contract F16), which is ''. */
-function readSeid(value: unknown): string {
+/** A blank seid was never recorded (contract F16). */
+function readSeid(value: unknown): string | null {
   const text = readText(value)
-  if (text.trim() === '') return ''
+  if (text.trim() === '') return null
   // Filters refuse the same characters, see assessments/query-string.ts.
   if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadLine('holds a character that no filter can ask for')
   return text

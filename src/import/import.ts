@@ -75,11 +75,7 @@ async function importInto(
   const cutOff = sync && source.cutOff()
   if (cutOff) throw new Failure(`nothing was loaded: --sync would remove what was cut off, and ${cutOff}`)
   onProgress({ phase: 'checking' })
-  // Stored values are copied to lines that leave them out: a commit of another writer in between would be undone.
-  const copiesStored = staged.partial.size > 0
-  const comparison = await compareBehindWriters(sql, copiesStored, sql =>
-    compare(sql, source, staged, options),
-  )
+  const comparison = await compareBehindWriters(sql, sql => compare(sql, source, staged, options))
   if (onReject) for await (const reject of readRejects(sql, source)) await onReject(reject)
   await applyStaging(sql, comparison.summary, onProgress)
   return { loaded: true, lines, ...comparison }

@@ -1,23 +1,17 @@
 import type { TransactionSql } from 'postgres'
 import { leaveOutErased } from './erased.ts'
-import { FIELDS, listColumns } from './fields.ts'
+import { listColumns } from './fields.ts'
 import { analyzeStaging, indexStaging } from './indexes.ts'
 import { TABLE_OF, type Type } from './record.ts'
 import type { Staged } from './staging.ts'
 
-/** Merges repeated records, leaves out erased people, and completes the others. Bad records go to import_rejects. */
+/** Merges repeated records, and leaves out erased people. Bad records go to import_rejects. */
 export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPartsApart: boolean) {
-  const { unordered, partial } = staged
+  const { unordered } = staged
   const isIndexed = await indexStaging(sql, staged.lines)
   for (const type of unordered) await removeRepetitions(sql, type)
   if (unordered.has('assessment')) await dropOrphanedParts(sql)
   const erased = await leaveOutErased(sql, hasPartsApart)
-  for (const type of partial) {
-    const incomplete = await complete(sql, type)
-    if (type === 'assessment' && incomplete > 0) await dropOrphanedParts(sql)
-  }
-  // From here on null is a value again.
-  await sql`update import_users set seid = null where seid = ''`
   if (hasPartsApart) {
     await removeRepetitions(sql, 'part')
     await sql`
@@ -33,7 +27,7 @@ export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPar
       where p.apart and p.line = numbered.line and p.position is distinct from numbered.position`
   }
   // Where nothing was merged or taken out, the first statistics are right.
-  const isMerged = hasPartsApart || unordered.size > 0 || partial.size > 0 || erased.lines > 0
+  const isMerged = hasPartsApart || unordered.size > 0 || erased.lines > 0
   if (isMerged || !isIndexed) await analyzeStaging(sql)
   return erased
 }
@@ -104,32 +98,4 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
     insert into import_rejects (line, id, type, assessment_id, user_id, reason)
     select line, id, '${type}', assessment_id, user_id, format('${type} %s differs from @%s', id, other_line)
     from judged where other_line is not null and not is_rejected`)
-}
-
-/** Fills in the values that records leave out: stored ones, or defaults. Returns the number of rows without either. */
-async function complete(sql: TransactionSql, type: Type): Promise<number> {
-  const table = TABLE_OF[type]
-  const columns = Object.keys(FIELDS[type])
-  const isNull = (columns: string[]) =>
-    `not i.deleted and (${columns.map(column => `i.${column} is null`).join(' or ')})`
-  const stored = columns.map(column => `${column} = coalesce(i.${column}, t.${column})`)
-  await sql.unsafe(`
-    update import_${table} i set ${stored.join(', ')} from ${table} t where t.id = i.id and ${isNull(columns)}`)
-
-  const optional = Object.entries(FIELDS[type]).filter(([, { cleared }]) => cleared !== undefined)
-  const defaults = optional.map(([column, { cleared }]) => `${column} = coalesce(i.${column}, '${cleared}')`)
-  if (defaults.length > 0)
-    await sql.unsafe(`update import_${table} i set ${defaults.join(', ')} where ${isNull(columns)}`)
-
-  const required = columns.filter(column => FIELDS[type][column]?.cleared === undefined)
-  const missing = required.map(column => `when i.${column} is null then '${column}'`).join(' ')
-  const incomplete = await sql.unsafe(`
-    with gone as (
-      delete from import_${table} i where ${isNull(required)}
-      returning i.line, i.id, case ${missing} end as missing, ${educatorOf(type, 'i')} as user_id
-    )
-    insert into import_rejects (line, id, type, assessment_id, user_id, reason)
-    select r.line, r.id, '${type}', ${assessmentOf(type)}, r.user_id, format('%s is missing, and ${type} %s is new', missing, r.id)
-    from gone r`)
-  return incomplete.count
 }

@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import { firstThree } from '../errors.ts'
 
-/** Field names and values as the staging tables have them; a value that the source leaves out is undefined. */
+/** Field names and values, as an object of the source or a row of the staging tables has them. */
 export type Row = Record<string, unknown>
 
 /** The source table of each type, in the order of files and summaries. A CSV file has the name of its table. */
@@ -25,7 +25,7 @@ export class BadLine extends Error {
   subject: { type: Type; id: number } | undefined
   /** The assessment that cannot be loaded without this record, where parts arrive apart. */
   assessmentId: number | undefined
-  /** The educator of an assessment, if that could be read where columns are apart. */
+  /** The educator of an assessment, if that could be read. */
   userId: number | undefined
 }
 

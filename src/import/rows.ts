@@ -13,14 +13,14 @@ const KEYS = Object.fromEntries([
   }),
 ]) as Record<Type, string[]>
 
-/** The columns that a CSV file of a type must have. The values of other missing columns stay as they are stored. */
-export const requiredColumns = (type: Type) => (type === 'part' ? ['assessment_id', ...KEYS.part] : ['id'])
-
 /** The columns with a meaning in a CSV file of a type. */
 export const columnsOf = (type: Type) =>
   type === 'part'
-    ? [...requiredColumns(type), 'position', 'deleted']
+    ? ['assessment_id', ...KEYS.part, 'position', 'deleted']
     : KEYS[type].filter(name => name !== 'type' && name !== 'parts')
+
+/** Those that the file must have. */
+export const requiredColumns = (type: Type) => columnsOf(type).filter(name => name !== 'deleted')
 
 type OnUnknown = (type: Type, key: string) => void
 
@@ -40,8 +40,12 @@ export function readObject(text: string | undefined): Row {
 const isObject = (value: unknown): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The row of an object with the parts of an assessment in their order. Throws a BadLine, with its subject if known. */
-export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecord {
+/**
+ * The row of an object, with the parts of an assessment in their order.
+ * @param hasPartsApart an assessment without a proctor may get its parts from other records
+ * @throws BadLine, with its subject and the educator of an assessment if they are known
+ */
+export function readRow(object: Row, onUnknown: OnUnknown = () => {}, hasPartsApart = false): ReadRecord {
   const type = ROW_TYPES.find(name => name === object.type)
   if (!type) throw new BadLine('type must be organization, product, user or assessment')
   reportUnknown(type, object, onUnknown)
@@ -50,17 +54,13 @@ export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecor
     if (readField(object, 'deleted', FLAG)) return { type, row: { id, deleted: true }, parts: [] }
     const row: Row = { id, deleted: false }
     const fields = FIELDS[type]
-    for (const name in fields)
-      if (object[name] !== undefined) row[name] = readField(object, name, fields[name] as Field)
-    if (type !== 'assessment') return { type, row, parts: [] }
-    const parts = readParts(object, id, onUnknown)
-    if (parts.length === 0) {
-      row.partless = true
-      row.clears_proctor = object.proctor_id === null
-    }
+    for (const name in fields) row[name] = readField(object, name, fields[name] as Field)
+    const parts = type === 'assessment' ? readParts(object, id, onUnknown, hasPartsApart) : []
     return { type, row, parts }
   } catch (error) {
-    if (error instanceof BadLine) error.subject = { type, id }
+    if (!(error instanceof BadLine)) throw error
+    error.subject = { type, id }
+    if (type === 'assessment') error.userId = idOf(object.user_id)
     throw error
   }
 }
@@ -69,12 +69,20 @@ function reportUnknown(type: Type, object: Row, onUnknown: OnUnknown): void {
   for (const key in object) if (!KEYS[type].includes(key)) onUnknown(type, key)
 }
 
-/** Separate parts; or the one part that stands for the assessment itself; or none, where the record has neither. */
-function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: OnUnknown): Row[] {
+/** Separate parts; or the one part that stands for the assessment itself; or none, where parts arrive apart. */
+function readParts(
+  { parts, proctor_id }: Row,
+  assessmentId: number,
+  onUnknown: OnUnknown,
+  hasPartsApart: boolean,
+): Row[] {
   const hasProctor = proctor_id !== undefined && proctor_id !== null
-  if (parts === undefined && !hasProctor) return []
-  if (parts === undefined || parts === null)
-    return [{ ...OWN_PART, id: assessmentId, proctor_id: readField({ proctor_id }, 'proctor_id', ID) }]
+  if (parts === undefined || parts === null) {
+    if (hasProctor)
+      return [{ ...OWN_PART, id: assessmentId, proctor_id: readField({ proctor_id }, 'proctor_id', ID) }]
+    if (hasPartsApart) return []
+    throw new BadLine('proctor_id is missing, and there are no parts')
+  }
   if (hasProctor) throw new BadLine('proctor_id and parts are both given: each part names its own proctor')
   if (!Array.isArray(parts) || parts.length === 0) throw new BadLine('parts must be a list that is not empty')
   const rows = parts.map((part: unknown, index) => {
@@ -107,23 +115,21 @@ export function readCells(type: Type, columns: string[], cells: string[]): ReadR
   for (const [index, name] of columns.entries())
     if (name !== '') object[name] = jsonValue(name, cells[index] ?? '')
   const read = orBadLine(() =>
-    type === 'part' ? { type, row: readPartRow(object), parts: [] } : readRow(object),
+    type === 'part' ? { type, row: readPartRow(object), parts: [] } : readRow(object, undefined, true),
   )
+  if (!(read instanceof BadLine)) return read
   // An assessment is loaded with all of its rows, or not at all.
-  const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
-  if (read instanceof BadLine) {
-    if (isId(assessmentId)) {
-      read.assessmentId = assessmentId
-      // Without its assessment, nobody could tell which one is not whole.
-      if (type === 'part' && isId(object.id)) read.subject = { type, id: object.id }
-    }
-    // Erasing the educator removes the row, also while it waits to be corrected.
-    if (type === 'assessment' && isId(object.user_id)) read.userId = object.user_id
-  }
+  if (type === 'assessment') read.assessmentId = idOf(object.id)
+  if (type !== 'part') return read
+  read.assessmentId = idOf(object.assessment_id)
+  const id = idOf(object.id)
+  // Without its assessment, nobody could tell which one is not whole.
+  if (read.assessmentId && id) read.subject = { type, id }
   return read
 }
 
-const isId = (value: unknown): value is number => Number.isSafeInteger(value) && value !== 0
+const idOf = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) && value !== 0 ? (value as number) : undefined
 
 /** The value that NDJSON would have for a cell. A cell that has none stays text, which its reader refuses. */
 function jsonValue(column: string, cell: string): unknown {

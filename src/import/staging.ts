@@ -5,16 +5,12 @@ import { BadLine, type RecordSource, type Row, type SourceRecord, TABLE_OF, type
 const kindsOf = (type: Type) =>
   Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
 
-/**
- * The columns of the temporary tables import_organizations …, in which records wait because references may point forward.
- * A value that a record leaves out is null until prepareStaging() has looked it up; a cleared seid is '' until then.
- */
+/** The columns of the temporary tables import_organizations …, in which records wait because references may point forward. */
 const COLUMNS: Record<string, Record<string, string>> = {
   organizations: kindsOf('organization'),
   products: kindsOf('product'),
   users: kindsOf('user'),
-  // `partless`: the record has neither parts nor a proctor; `clears_proctor`: its proctor is null.
-  assessments: { ...kindsOf('assessment'), partless: 'boolean', clears_proctor: 'boolean' },
+  assessments: kindsOf('assessment'),
   // `apart`: arrived in a record of its own, and not with its assessment.
   assessment_parts: { ...kindsOf('part'), apart: 'boolean' },
   // Records that delete a part.
@@ -76,8 +72,6 @@ export class Staged {
   private readonly highest = new Map<Type, number>()
   /** Types of which an id may have come twice; ids that only rise cannot. */
   readonly unordered = new Set<Type>()
-  /** Types of which a record leaves a value out. */
-  readonly partial = new Set<Type>()
 
   constructor(
     private readonly sql: TransactionSql,
@@ -92,11 +86,7 @@ export class Staged {
       this.put('rejects', line, { ...subject, assessment_id, user_id, reason })
     } else {
       const { type, row, parts } = read
-      if (type !== 'part') {
-        this.checkOrder(type, row.id as number)
-        if (!row.deleted && !this.partial.has(type))
-          if (Object.keys(FIELDS[type]).some(column => row[column] === undefined)) this.partial.add(type)
-      }
+      if (type !== 'part') this.checkOrder(type, row.id as number)
       this.put(TABLE_OF[type], line, row)
       for (const part of parts) {
         part.assessment_id = row.id

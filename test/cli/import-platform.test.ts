@@ -5,6 +5,7 @@ import { folderOf } from '../import/csv-files.ts'
 import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { useDatabase } from '../support/import.ts'
 import { QUERIES, usePlatform } from '../support/platform-example.ts'
+import { usersQuery } from '../support/platform-queries.ts'
 
 afterAll(cleanUp)
 
@@ -46,7 +47,7 @@ test('axport import --from-file reports an invalid query and bad rows with exit 
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
   expect(errorLine(await run(wrong), 1)).toStartWith('users.sql line 2: column "name" does not exist ')
   const bad = folderOf({
-    'users.sql': `select person_no as id, ' ' as name from people where person_no < 3 order by 1`,
+    'users.sql': usersQuery('where person_no < 3 order by 1', { name: "' '" }),
   })
   expect(await run(bad, '--feed', 'bad')).toEqual({
     code: 1,

@@ -133,7 +133,7 @@ describe('axport import', () => {
     const typos = [organization(12), proctor(77), proctor(78)].map(line => ({ ...line, firstname: 'x' }))
     const file = fileOf(
       'typos',
-      ndjsonOf([...typos, { type: 'assessment', id: 9, parts: [{ id: 5, day: 'x' }] }]),
+      ndjsonOf([...typos, { ...assessment(9), proctor_id: null, parts: [{ id: 5, day: 'x' }] }]),
     )
     const notes = [
       'unknown in organization lines, and ignored: firstname',

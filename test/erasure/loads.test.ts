@@ -4,7 +4,7 @@ import { importSource } from '../../src/import/import.ts'
 import type { Reject } from '../../src/import/rejects.ts'
 import type { ImportOptions } from '../../src/import/result.ts'
 import { openSource } from '../../src/import/source.ts'
-import { folderOf } from '../import/csv-files.ts'
+import { csvOf, folderOf } from '../import/csv-files.ts'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, EDUCATOR, educator, multiPart, part, REFERENCED, removal } from '../support/fixtures.ts'
 import {
@@ -172,10 +172,10 @@ describe('an import after an erasure', () => {
     const people = {
       'organizations.csv': 'id,name\n10,A\n',
       'products.csv': 'id,name\n1,B\n',
-      'users.csv': 'id,name\n501,Ana\n600,Xenia\n77,Pat\n',
+      'users.csv': csvOf('users.csv', '501,Ana', '600,Xenia', '77,Pat'),
     }
-    const assessments = 'id,user_id,organization_id,product_id,certified_at,proctor_id'
-    const row = (id: number, user: number) => `${id},${user},10,1,2026-03-01,\n`
+    const assessments = 'id,user_id,organization_id,product_id,certified_at,legacy_record,proctor_id'
+    const row = (id: number, user: number) => `${id},${user},10,1,2026-03-01,,\n`
     const parts = (rows: string) => `assessment_id,id,position,name,certified_at,proctor_id,deleted\n${rows}`
     const rowsOf = (of: number, rest: string) =>
       `${of},${of + 1},1,A,2026-03-01,77,\n${of},${of + 2},${rest}\n`

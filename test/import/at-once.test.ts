@@ -134,41 +134,24 @@ describe('concurrent statements on postgres', () => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   }
 
-  test('an import keeps values that another writer commits meanwhile, if its lines do not set them', async () => {
-    await importLines(database.sql, ...REFERENCED)
-    await importBeside(writer => writer`update users set email = 'new@example.org' where id = ${EDUCATOR}`, {
-      type: 'user',
-      id: EDUCATOR,
-      name: 'Renamed',
-    })
-    const [user] = await database.sql`select name, email from users where id = ${EDUCATOR}`
-    expect({ ...user }).toEqual({ name: 'Renamed', email: 'new@example.org' })
-  })
-
-  /** Lines that leave no field out: their comparison does not hold the writers up. */
-  const completeUser = (id: number, name: string) =>
-    educator(id, { name, first_name: 'f', last_name: 'l', email: 'e', seid: null, record_status: 'active' })
-  const withParts = (id: number, parts: Parameters<typeof multiPart>[1]) =>
-    multiPart(id, parts, { legacy_record: false })
-
   test('an import sets every user that its lines name, also one that a writer changes after the comparison', async () => {
-    await importLines(database.sql, ...REFERENCED, completeUser(21, 'n'), completeUser(22, 'n'))
-    const lines = [completeUser(21, 'n'), completeUser(22, 'of the file')]
+    await importLines(database.sql, ...REFERENCED, educator(21, { name: 'n' }), educator(22, { name: 'n' }))
+    const lines = [educator(21, { name: 'n' }), educator(22, { name: 'of the file' })]
     await importBeside(writer => writer`update users set name = 'of SQL' where id in (21, 22)`, ...lines)
     const names = await database.sql`select name from users where id in (21, 22) order by id`
     expect(names.map(({ name }) => name)).toEqual(['n', 'of the file'])
   })
 
   test('an import restores a user that a writer deletes after the comparison', async () => {
-    await importLines(database.sql, ...REFERENCED, completeUser(21, 'n'), completeUser(22, 'n'))
-    const lines = [completeUser(21, 'n'), completeUser(22, 'of the file')]
+    await importLines(database.sql, ...REFERENCED, educator(21, { name: 'n' }), educator(22, { name: 'n' }))
+    const lines = [educator(21, { name: 'n' }), educator(22, { name: 'of the file' })]
     await importBeside(writer => writer`delete from users where id = 21`, ...lines)
     expect(await idsOf(database.sql, 'users')).toContain(21)
   })
 
   test('a record has only the parts of its line, and none that a writer adds after the comparison', async () => {
-    await importLines(database.sql, ...REFERENCED, withParts(30, [31, 32]), withParts(40, [41]))
-    const lines = [withParts(30, [31, part(32, { name: 'of the file' })]), withParts(40, [41])]
+    await importLines(database.sql, ...REFERENCED, multiPart(30, [31, 32]), multiPart(40, [41]))
+    const lines = [multiPart(30, [31, part(32, { name: 'of the file' })]), multiPart(40, [41])]
     await importBeside(
       writer => writer`
         insert into assessment_parts (id, assessment_id, position, name, certified_at, proctor_id)
@@ -179,14 +162,14 @@ describe('concurrent statements on postgres', () => {
   })
 
   test('an import with --rejects that compares twice reports each bad line once, as of the second comparison', async () => {
-    await importLines(database.sql, ...REFERENCED, completeUser(21, 'n'))
+    await importLines(database.sql, ...REFERENCED, educator(21, { name: 'n' }))
     const rejects: string[] = []
     await importWithBeside(
       writer => writer`delete from users where id = 21`,
       { onReject: ({ line, reason }) => void rejects.push(`${line}: ${reason}`) },
       'nonsense',
-      withParts(50, [part(51, { proctor_id: 21 })]),
-      completeUser(22, 'of the file'),
+      multiPart(50, [part(51, { proctor_id: 21 })]),
+      educator(22, { name: 'of the file' }),
     )
     expect(rejects).toEqual([`1: ${NO_JSON}`, `2: ${missing('proctor_id', 'user 21')}`])
     expect(await idsOf(database.sql, 'users')).toContain(22)
@@ -195,11 +178,11 @@ describe('concurrent statements on postgres', () => {
 
   test('writers commit while an import compares', async () => {
     const { sql } = database
-    await importLines(sql, ...REFERENCED, completeUser(21, 'n'))
+    await importLines(sql, ...REFERENCED, educator(21, { name: 'n' }))
     const importing = await sql.begin(async reader => {
       // The comparison has to wait for this lock.
       await reader`lock table products in access exclusive mode`
-      const started = importLines(sql, product(PRODUCT, 'of the file'), completeUser(21, 'n'))
+      const started = importLines(sql, product(PRODUCT, 'of the file'), educator(21, { name: 'n' }))
       await until('the import compares', async () => {
         const { count } = await reader`
           select from pg_locks where not granted and relation = 'products'::regclass`

@@ -22,3 +22,11 @@ export function folderOf(files: Files): string {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
   return folder
 }
+
+/** A file with these rows under the columns of FILES. Cells that a row lacks are empty. */
+export function csvOf(name: keyof typeof FILES, ...rows: string[]): string {
+  const [header = ''] = FILES[name].split('\n')
+  const commas = (text: string) => text.replaceAll(/"[^"]*"/g, '').split(',').length - 1
+  const whole = rows.map(row => row + ','.repeat(commas(header) - commas(row)))
+  return `${[header, ...whole].join('\n')}\n`
+}

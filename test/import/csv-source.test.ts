@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { Failure } from '../../src/errors.ts'
 import { openSource } from '../../src/import/source.ts'
 import { cleanUp, emptyFolder } from '../support/executable.ts'
-import { FILES, folderOf } from './csv-files.ts'
+import { csvOf, FILES, folderOf } from './csv-files.ts'
 
 afterAll(cleanUp)
 
@@ -32,15 +32,15 @@ describe('a folder of CSV files', () => {
     const gzip = gzipSync(users)
     for (let length = 0; length < gzip.length; length += 1)
       expect(await failure(folderOf({ 'users.csv.gz': gzip.subarray(0, length) }))).toMatch(
-        /damaged|is empty|no column id/,
+        /damaged|is empty|no column /,
       )
   })
 
   test('reports the unknown columns of each file, and the unknown files', async () => {
     const source = openSource(
       folderOf({
-        'users.csv': 'id,firstname,Mail\x1b[2J,seid,deleted,\n1,,,,,\n2,,,,,\n',
-        'assessments.csv': 'id,proctor_id,parts,type\n',
+        'users.csv': `firstname,Mail\x1b[2J,deleted,,${csvOf('users.csv')}`,
+        'assessments.csv': `parts,type,${csvOf('assessments.csv')}`,
         'assessment_parts.csv': 'assessment_id,id,position,name,certified_at,proctor_id,a,b,c,d,e,f,g\n',
         'notes.txt': '',
         'x\x1b[2J': '',
@@ -55,34 +55,43 @@ describe('a folder of CSV files', () => {
     ])
   })
 
+  const USERS = csvOf('users.csv').trim()
   const COLUMNS = 'its first row must name the columns'
+  const ALL = 'its first row must name all columns, with commas between them'
   const QUOTE = 'a quote is not closed, or stands inside a cell and is not doubled'
   test.each([
-    ['lacks a column', 'x,name\n1,x\n', `has no column id: ${COLUMNS}, with commas between them`],
-    ['has semicolons', 'id;name\n1;x\n', `has no column id: ${COLUMNS}, with commas between them`],
-    ['has a column twice', 'id,name,Name\n', 'has the column name more than once'],
-    ['has an odd column twice', 'id,a\tb\x1b,A\tb\x1b\n', 'has the column a?b? more than once'],
+    ['lacks a column', USERS.replace('email', 'mail'), `has no column email: ${ALL}`],
+    [
+      'lacks several columns',
+      USERS.replace('id,name', 'name').replace(',seid', ''),
+      `has no column id, seid: ${ALL}`,
+    ],
+    ['has semicolons', USERS.replaceAll(',', ';'), `has no column ${USERS.replaceAll(',', ', ')}: ${ALL}`],
+    ['has a column twice', `${USERS},Name\n`, 'has the column name more than once'],
+    ['has an odd column twice', `${USERS},a\tb\x1b,A\tb\x1b\n`, 'has the column a?b? more than once'],
     ['has no header', '', `is empty: ${COLUMNS}`],
-    ['does not close a quote', 'id,name\n1,a\n2,"Ana\n3,b\n', `line 3: ${QUOTE}`],
-    ['does not double a quote', 'id,name\n1,"A"na\n', `line 2: ${QUOTE}`],
+    ['does not close a quote', csvOf('users.csv', '1,a', '2,"Ana', '3,b'), `line 3: ${QUOTE}`],
+    ['does not double a quote', csvOf('users.csv', '1,"A"na'), `line 2: ${QUOTE}`],
   ])('is refused when a file %s', async (_, content, message) => {
     expect(await failure(folderOf({ 'users.csv': content }))).toBe(`users.csv ${message}`)
   })
 
   test('is refused with the file and line if a file is not UTF-8 or its gzip data is damaged', async () => {
-    const latin1 = Buffer.from('id,name\n1,Zo\xeb\n', 'latin1')
+    const latin1 = Buffer.from(csvOf('users.csv', '1,Zo\xeb'), 'latin1')
     expect(await failure(folderOf({ 'users.csv': latin1 }))).toBe(
       'users.csv line 2: the text is not UTF-8: export it as UTF-8',
     )
-    const cut = gzipSync('id,name\n1,x\n').subarray(0, -6)
+    const cut = gzipSync(csvOf('users.csv', '1,x')).subarray(0, -6)
     expect(await failure(folderOf({ 'users.csv.gz': cut }))).toMatch(
       /^users\.csv\.gz line \d: the gzip data is damaged/,
     )
   })
 
   test('that expands to one huge row is inflated only up to the limit of a row', async () => {
-    const small = await reading(folderOf({ 'users.csv.gz': gzipSync('id,name\n') }))
-    const large = await reading(folderOf({ 'users.csv.gz': gzipSync(`id,name\n${'0'.repeat(200_000_000)}`) }))
+    const small = await reading(folderOf({ 'users.csv.gz': gzipSync(csvOf('users.csv')) }))
+    const large = await reading(
+      folderOf({ 'users.csv.gz': gzipSync(csvOf('users.csv', '0'.repeat(200_000_000))) }),
+    )
     expect(large.refusal).toMatch(
       /^users.csv.gz line \d+: a row longer than 1048576 characters: is a closing quote missing\?$/,
     )

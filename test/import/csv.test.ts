@@ -10,7 +10,7 @@ import { cleanUp } from '../support/executable.ts'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { everything, importLines, partsOf, useDatabase } from '../support/import.ts'
 import { missing, NO_ID } from '../support/wordings.ts'
-import { FILES, folderOf } from './csv-files.ts'
+import { csvOf, FILES, folderOf } from './csv-files.ts'
 
 /** The rows of FILES as NDJSON lines. */
 const LINES = [
@@ -67,7 +67,10 @@ describe('imported CSV files', () => {
       Object.entries(FILES).map(([name, text]) => [name, `\ufeff${text.replaceAll('\n', '\r\n')}`]),
     )
     expect(await loadFiles(odd)).toMatchObject({ summary: { users: { unchanged: 3 } } })
-    await loadFiles({ 'users.csv': ' ID ,colour,Name\n 501 ,red,"Ana\n""Anita"", Ruiz"\n\n77,,x' })
+    await loadFiles({
+      'users.csv':
+        ' ID ,colour,Name,First_name,last_name,email,seid,record_status\n 501 ,red,"Ana\n""Anita"", Ruiz",,,,,\n\n77,,x,,,,,',
+    })
     expect(await sql`select id::int, name from users order by id`).toEqual([
       { id: 77, name: 'x' },
       { id: 78, name: 'Petra' },
@@ -77,7 +80,8 @@ describe('imported CSV files', () => {
 
   test('may mix line endings, in cells too, and rejects name the right line', async () => {
     const { sql } = database
-    const users = 'id,name\r501,"a\r\nb"\n77,c\r\n\n\r\n78,"d\re\nf"\r'
+    const header = csvOf('users.csv').trim()
+    const users = `${header}\r501,"a\r\nb",,,,,\n77,c,,,,,\r\n\n\r\n78,"d\re\nf",,,,,\r`
     await loadFiles({ 'users.csv': users })
     expect(await sql`select id::int, name from users order by id`).toEqual([
       { id: 77, name: 'c' },
@@ -86,8 +90,8 @@ describe('imported CSV files', () => {
     ] as never)
     const rejects: string[] = []
     const onReject = (reject: Reject) => void rejects.push(`${describePlace(reject)}: ${reject.text}`)
-    await loadFiles({ 'users.csv': `${users}x,"g\r\n\r\nh"\r\ny,i\r\n` }, { onReject })
-    expect(rejects).toEqual(['users.csv line 10: x,"g\r\n\r\nh"', 'users.csv line 13: y,i'])
+    await loadFiles({ 'users.csv': `${users}x,"g\r\n\r\nh",,,,,\r\ny,i,,,,,\r\n` }, { onReject })
+    expect(rejects).toEqual(['users.csv line 10: x,"g\r\n\r\nh",,,,,', 'users.csv line 13: y,i,,,,,'])
     await expect(loadFiles({ 'users.csv': `${users}5,"x"y\n` })).rejects.toThrow('users.csv line 10: a quote')
   })
 
@@ -101,9 +105,9 @@ describe('imported CSV files', () => {
     )
     expect(await load(sql, folderOf(others))).toMatchObject({ loaded: true, lines: 9 })
     expect(await everything(sql)).toEqual(before)
-    expect(reasons(await load(sql, folderOf({ 'USERS.csv.gz': gzipSync('id,name\n1,\n') })))).toEqual([
-      'USERS.csv.gz line 2: name is missing',
-    ])
+    expect(
+      reasons(await load(sql, folderOf({ 'USERS.csv.gz': gzipSync(csvOf('users.csv', '1,')) }))),
+    ).toEqual(['USERS.csv.gz line 2: name is missing'])
   })
 
   test('with --sync remove nothing if a file does not end in a line break', async () => {
@@ -134,31 +138,39 @@ describe('imported CSV files', () => {
     expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
   })
 
-  test('keep the parts of an assessment if there is no file of parts', async () => {
-    const assessments = 'id,user_id,organization_id,product_id,certified_at\n9100,78,10,1,2026-03-10\n'
-    expect(await loadFiles({ 'assessments.csv': assessments })).toMatchObject({
-      summary: { assessments: { updated: 1, unchanged: 0 } },
-    })
-    expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
+  test('are refused for an assessment that has neither a proctor nor a row in assessment_parts.csv', async () => {
+    const before = await everything(database.sql)
+    const alone = { 'assessments.csv': FILES['assessments.csv'] }
+    const partless = { ...FILES, 'assessment_parts.csv': csvOf('assessment_parts.csv') }
+    for (const files of [alone, partless])
+      expect(reasons(await loadFiles(files))).toEqual([
+        'assessments.csv line 3: proctor_id is missing, and there is no part in assessment_parts.csv',
+      ])
+    expect(await everything(database.sql)).toEqual(before)
   })
 
   test('replace the stored parts of each assessment that they have parts for', async () => {
-    const header = 'assessment_id,id,name,certified_at,proctor_id\n'
-    const others = `${header}9100,9103,Part 3,2026-03-09,77\n9001,9002,A,2026-03-01,77\n9100,9101,Part 1,2026-03-01,77\n`
+    const others = csvOf(
+      'assessment_parts.csv',
+      '9100,9103,,Part 3,2026-03-09,77',
+      '9001,9002,,A,2026-03-01,77',
+      '9100,9101,,Part 1,2026-03-01,77',
+    )
     expect(await loadFiles({ 'assessment_parts.csv': others })).toMatchObject({
       summary: { assessments: { inserted: 0, updated: 2, unchanged: 0 } },
     })
     expect(await parts()).toEqual({ 9001: [9002], 9100: [9103, 9101] })
-    await loadFiles({ 'assessment_parts.csv': `${header}9100,9100,,,77\n` })
+    await loadFiles({ 'assessment_parts.csv': csvOf('assessment_parts.csv', '9100,9100,,,,77') })
     expect(await parts()).toEqual({ 9001: [9002], 9100: [9100] })
   })
 
   test('delete the rows whose column deleted is true', async () => {
     const result = await loadFiles({
       'assessments.csv':
-        'deleted,id,user_id,organization_id,product_id,certified_at\nTrue,9001,,,,\nt,404,,,,\nf,9100,501,10,1,2026-03-09 05:10:00+00\n',
+        'deleted,id,user_id,organization_id,product_id,certified_at,legacy_record,proctor_id\n' +
+        'True,9001,,,,,,\nt,404,,,,,,\nf,9100,501,10,1,2026-03-09 05:10:00+00,1,\n',
       'assessment_parts.csv':
-        'assessment_id,id,name,certified_at,proctor_id,deleted\n9100,9102,,,,1\n9100,9101,Part 1,2026-03-01,77,0\n',
+        'assessment_id,id,position,name,certified_at,proctor_id,deleted\n9100,9102,,,,,1\n9100,9101,,Part 1,2026-03-01,77,0\n',
     })
     expect(result).toMatchObject({ loaded: true, summary: { assessments: { updated: 1, deleted: 1 } } })
     expect(await parts()).toEqual({ 9100: [9101] })
@@ -186,38 +198,15 @@ describe('imported CSV files', () => {
     ])
   })
 
-  test('leave a field without a column unchanged, and clear a field by an empty cell', async () => {
+  test('give a field its default by an empty cell, and are refused if a required cell is empty', async () => {
     const { sql } = database
-    const ana = async () => {
-      const [row] = await sql`select name, first_name, email, seid, record_status from users where id = 501`
-      return Object.values({ ...row })
-    }
-    await loadFiles({ 'users.csv': 'id,name\n501,Ana\n' })
-    expect(await ana()).toEqual(['Ana', 'Ana', 'ana@example.org', '0012', 'active'])
-    await loadFiles({ 'users.csv': 'id,seid,email,record_status\n501,,,archived\n' })
-    expect(await ana()).toEqual(['Ana', 'Ana', '', null, 'archived'])
-    await loadFiles({ 'users.csv': 'id,record_status\n501,\n' })
-    expect(await ana()).toEqual(['Ana', 'Ana', '', null, 'active'])
-    expect(reasons(await loadFiles({ 'users.csv': 'id,name,email\n501,,\n5,,\n' }))).toEqual([
+    await loadFiles({ 'users.csv': csvOf('users.csv', '501,Ana') })
+    const [ana] = await sql`
+      select name, first_name, last_name, email, seid, record_status from users where id = 501`
+    expect(Object.values({ ...ana })).toEqual(['Ana', '', '', '', null, 'active'])
+    expect(reasons(await loadFiles({ 'users.csv': csvOf('users.csv', '501,', '5,') }))).toEqual([
       'users.csv line 2: name is missing',
       'users.csv line 3: name is missing',
-    ])
-    expect(reasons(await loadFiles({ 'users.csv': 'id,email\n501,a\n5,b\n' }))).toEqual([
-      'users.csv line 3: name is missing, and user 5 is new',
-    ])
-  })
-
-  test('keep parts if proctor_id is empty, which is refused for an assessment without parts', async () => {
-    const rows = 'id,legacy_record,proctor_id\n9100,0,\n'
-    expect(await loadFiles({ 'assessments.csv': rows })).toMatchObject({
-      summary: { assessments: { updated: 1 } },
-    })
-    expect(await loadFiles({ 'assessments.csv': 'id,legacy_record\n9001,1\n' })).toMatchObject({
-      loaded: true,
-    })
-    expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
-    expect(reasons(await loadFiles({ 'assessments.csv': `${rows}9001,0,\n` }))).toEqual([
-      'assessments.csv line 3: proctor_id is missing, and there is no part in assessment_parts.csv',
     ])
   })
 
@@ -225,18 +214,18 @@ describe('imported CSV files', () => {
     const { sql } = database
     const before = await everything(sql)
     const result = await loadFiles({
-      'users.csv': 'id,name,record_status\n1,"a\nb",\nx,c,\n3,d,gone\n4,e\n',
+      'users.csv': `${csvOf('users.csv', '1,"a\nb"', 'x,c', '3,d,,,,,gone')}4,e\n`,
       'assessments.csv':
         'id,user_id,organization_id,product_id,certified_at,legacy_record,proctor_id\n' +
         '1,99,10,1,2026-03-01,,77\n2,501,10,1,yesterday,,77\n3,501,10,1,2026-03-01,yes,77\n4,501,10,1,2026-03-01,,\n9100,501,10,1,2026-03-01,,77\n',
       'assessment_parts.csv':
-        'assessment_id,id,name,certified_at,proctor_id,deleted\n404,5,x,2026-03-01,77,\n9001,6,,2026-03-01,77,\n9001,9001,x,2026-03-01,77,\n' +
-        '9100,7,x,2026-03-01,77,\n9001,8,,,,true\n',
+        'assessment_id,id,position,name,certified_at,proctor_id,deleted\n404,5,,x,2026-03-01,77,\n' +
+        '9001,6,,,2026-03-01,77,\n9001,9001,,x,2026-03-01,77,\n9100,7,,x,2026-03-01,77,\n9001,8,,,,,true\n',
     })
     expect(reasons(result)).toEqual([
       `users.csv line 4: id ${NO_ID}`,
       'users.csv line 5: record_status must be active or archived',
-      'users.csv line 6: has 2 fields where the header has 3',
+      'users.csv line 6: has 2 fields where the header has 7',
       'assessments.csv line 3: certified_at must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z',
       'assessments.csv line 4: legacy_record must be true or false',
       'assessment_parts.csv line 3: name is missing',
@@ -290,12 +279,14 @@ describe('imported CSV files', () => {
       'assessments.csv line 3: proctor_id is missing, and there is no part in assessment_parts.csv',
     ])
     const { 'assessment_parts.csv': _, ...others } = FILES
-    expect(await loadFiles(others, sync)).toMatchObject({ summary: { assessment_parts: { deleted: 0 } } })
+    expect(reasons(await loadFiles(others, sync))).toEqual([
+      'assessments.csv line 3: proctor_id is missing, and there is no part in assessment_parts.csv',
+    ])
     expect(await parts()).toEqual({ 9001: [9001], 9100: [9102] })
   })
 
   test('are refused if all of them have only headers', async () => {
-    const folder = folderOf({ 'users.csv': 'id,name\n', 'products.csv': 'id\n' })
+    const folder = folderOf({ 'users.csv': csvOf('users.csv'), 'products.csv': 'id,name\n' })
     await expect(load(database.sql, folder)).rejects.toThrow(`no record in the folder ${folder}`)
   })
 
@@ -306,7 +297,7 @@ describe('imported CSV files', () => {
     expect(result).toMatchObject({
       summary: { assessments: { deleted: 1, unchanged: 1 }, users: { deleted: 0 } },
     })
-    const users = await loadFiles({ 'users.csv': 'id,name\n501,Ana\n' }, { sync: { percent: 100 } })
+    const users = await loadFiles({ 'users.csv': csvOf('users.csv', '501,Ana') }, { sync: { percent: 100 } })
     expect(reasons(users)).toEqual(['--sync: user 77 cannot be deleted: assessment 9001 needs it'])
   })
 })

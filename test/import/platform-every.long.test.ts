@@ -21,13 +21,14 @@ import { freePort } from '../support/free-port.ts'
 import { useDatabase } from '../support/import.ts'
 import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
 import { EXAMPLE, exported, QUERIES, round } from '../support/platform-example.ts'
+import { usersQuery } from '../support/platform-queries.ts'
 import { until } from '../support/until.ts'
 import { folderOf } from './csv-files.ts'
 
 setDefaultTimeout(120_000)
 
 /** A query that waits while a session holds the advisory lock 42 of the platform. */
-const HELD = `select person_no as id, given as name from people where pg_advisory_xact_lock_shared(42) is not null`
+const HELD = usersQuery('where pg_advisory_xact_lock_shared(42) is not null')
 
 describe('axport import --every', () => {
   const database = useDatabase()

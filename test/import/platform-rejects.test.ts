@@ -6,16 +6,16 @@ import { cleanUp } from '../support/executable.ts'
 import { educator } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { exported, round, usePlatform } from '../support/platform-example.ts'
-import { queriesWith } from '../support/platform-queries.ts'
+import { queriesWith, usersQuery } from '../support/platform-queries.ts'
 import { missing } from '../support/wordings.ts'
 
 afterAll(cleanUp)
 
 /** A person with the given name "none" has no name, which makes the row bad. */
 const QUERIES = queriesWith({
-  'users.sql': `
-    select person_no as id, nullif(given, 'none') as name, given as first_name, family as last_name from people
-    where changed_at >= current_setting('axport.since')::timestamptz`,
+  'users.sql': usersQuery("where changed_at >= current_setting('axport.since')::timestamptz", {
+    name: "nullif(given, 'none')",
+  }),
 })
 
 describe('a feed with --rejects', () => {
@@ -148,9 +148,9 @@ describe('a feed with --rejects', () => {
     await feed()
     await rename(3, 'none')
     const queries = queriesWith({
-      'users.sql': `
-        select nullif(person_no, 3) as id, given as name from people
-        where changed_at >= current_setting('axport.since')::timestamptz`,
+      'users.sql': usersQuery("where changed_at >= current_setting('axport.since')::timestamptz", {
+        id: 'nullif(person_no, 3)',
+      }),
     })
     const held = await feed({ queries })
     expect(held).toMatchObject({ loaded: true, unidentified: { file: 'users.sql', row: expect.any(Number) } })
@@ -166,7 +166,7 @@ describe('a feed with --rejects', () => {
     expect(await round(database.sql, platform.url, plain)).toMatchObject({ loaded: false, total: 1 })
     expect(await waiting()).toEqual(['user 3'])
     const queries = queriesWith({
-      'users.sql': `select person_no as id, given as name from people where person_no <> 3`,
+      'users.sql': usersQuery('where person_no <> 3'),
     })
     expect(await feed({ queries })).toMatchObject({ loaded: true, since: '-infinity', rejected: 0 })
     expect(await waiting()).toEqual([])
@@ -206,7 +206,7 @@ describe('a feed with --rejects', () => {
     const queries = withBadParts({
       'assessments.sql': `
         select observation_no as id, teacher_no as user_id, district_no as organization_id, rubric_no as product_id,
-          finished_at as certified_at, case when observation_no % 20 = 0 then 31 end as proctor_id
+          finished_at as certified_at, from_old_system as legacy_record, case when observation_no % 20 = 0 then 31 end as proctor_id
         from observations where state = 'complete' and changed_at >= current_setting('axport.since')::timestamptz`,
     })
     for (const rejected of [1, 1, 1])
@@ -219,7 +219,8 @@ describe('a feed with --rejects', () => {
   test('forgets waiting assessments of an erased person, also those that lack a field', async () => {
     const queries = queriesWith({
       'assessments.sql': `
-        select observation_no as id, teacher_no as user_id, district_no as organization_id, finished_at as certified_at
+        select observation_no as id, teacher_no as user_id, district_no as organization_id,
+          null as product_id, finished_at as certified_at, from_old_system as legacy_record, null as proctor_id
         from observations where state = 'complete' and changed_at >= current_setting('axport.since')::timestamptz`,
     })
     await feed({ queries }, { maxRejected: { percent: 100 } })

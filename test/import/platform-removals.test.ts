@@ -5,7 +5,7 @@ import { cleanUp } from '../support/executable.ts'
 import { organization } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
 import { exported, round, usePlatform } from '../support/platform-example.ts'
-import { queriesWith } from '../support/platform-queries.ts'
+import { queriesWith, usersQuery } from '../support/platform-queries.ts'
 
 afterAll(cleanUp)
 
@@ -13,7 +13,7 @@ afterAll(cleanUp)
 const SOFTLY = {
   'assessments.sql': `
     select o.observation_no as id, teacher_no as user_id, district_no as organization_id, rubric_no as product_id,
-      finished_at as certified_at
+      finished_at as certified_at, from_old_system as legacy_record, null as proctor_id
     from observations o
     where state = 'complete' and (select count(*) from stages s where s.observation_no = o.observation_no) > 1`,
   'assessment_parts.sql': `
@@ -87,9 +87,9 @@ describe('a round of a feed', () => {
 
   test('does not count removals that wait because their rows are needed', async () => {
     const queries = queriesWith({
-      'users.sql': `
-        select person_no as id, given as name, left_on is not null as deleted from people
-        where changed_at >= current_setting('axport.since')::timestamptz`,
+      'users.sql': usersQuery("where changed_at >= current_setting('axport.since')::timestamptz", {
+        name: 'left_on is not null as deleted, given',
+      }),
     })
     const leaveOut = { onReject: () => {}, maxRejected: { count: 100 } }
     await feed({ queries }, leaveOut)
@@ -132,7 +132,8 @@ describe('a round of a feed', () => {
   test('says which records lost parts, because the query of parts gave only those that had changed', async () => {
     const queries = queriesWith({
       'assessment_parts.sql': `
-        select observation_no as assessment_id, stage_no as id, label as name, seen_at as certified_at, observer_no as proctor_id
+        select observation_no as assessment_id, stage_no as id, label as name, seen_at as certified_at, observer_no as proctor_id,
+          rank as position
         from stages join observations o using (observation_no)
         where rank > 0 and removed_at is null and o.state = 'complete'
           and stages.changed_at >= current_setting('axport.since')::timestamptz`.replace(
@@ -141,7 +142,7 @@ describe('a round of a feed', () => {
       ),
       'assessments.sql': `
         select o.observation_no as id, teacher_no as user_id, district_no as organization_id, rubric_no as product_id,
-          finished_at as certified_at, from_old_system as legacy_record
+          finished_at as certified_at, from_old_system as legacy_record, null as proctor_id
         from observations o
         where state = 'complete' and (o.changed_at >= current_setting('axport.since')::timestamptz
           or exists (select from stages s where s.observation_no = o.observation_no and s.changed_at >= current_setting('axport.since')::timestamptz))`,

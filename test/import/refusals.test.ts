@@ -112,7 +112,7 @@ describe('an import', () => {
     ]
     expect(await refused([], lines)).toEqual([
       `2: ${NO_JSON}`,
-      '4: name is missing, and user 6 is new',
+      '4: name is missing',
       '7: longer than 1048576 characters',
       `8: ${NO_TYPE}`,
       `5: ${missing('user_id', 'user 99')}`,

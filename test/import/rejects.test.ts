@@ -50,7 +50,7 @@ describe('an import with --rejects', () => {
     )
     expect(rejects).toEqual([
       { line: 5, reason: NO_JSON, text: texts[4] as string },
-      { line: 7, reason: 'name is missing, and user 6 is new', text: texts[6] as string },
+      { line: 7, reason: 'name is missing', text: texts[6] as string },
     ])
     expect(await idsOf(database.sql, 'assessments')).toEqual([10, 11])
     expect(result).toMatchObject({ lines: 8, rejected: 2, summary: { assessments: { inserted: 2 } } })

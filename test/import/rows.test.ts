@@ -70,14 +70,12 @@ describe('a valid line', () => {
     expect(readObject(valid.user)).toEqual({ type: 'user', row: { ...fields, deleted: false }, parts: [] })
   })
 
-  test('leaves a field unset that it omits, and clears a field that is null', () => {
-    const row = { id: 77, deleted: false, name: 'Pat' }
+  test('has the default of a field that it omits or that is null', () => {
+    const defaults = { first_name: '', last_name: '', email: '', seid: null, record_status: 'active' }
+    const row = { id: 77, deleted: false, name: 'Pat', ...defaults }
     expect(readObject({ type: 'user', id: 77, name: 'Pat' }).row).toEqual(row)
-    const nulls = { first_name: null, last_name: null, email: null, seid: null, record_status: null }
-    const cleared = { first_name: '', last_name: '', email: '', seid: '', record_status: 'active' }
-    expect(readObject({ type: 'user', id: 77, name: 'Pat', ...nulls }).row).toEqual({ ...row, ...cleared })
-    for (const type of ['organization', 'product', 'user', 'assessment'])
-      expect(readObject({ type, id: 5 })).toMatchObject({ row: { id: 5, deleted: false }, parts: [] })
+    const nulls = Object.fromEntries(Object.keys(defaults).map(name => [name, null]))
+    expect(readObject({ type: 'user', id: 77, name: 'Pat', ...nulls }).row).toEqual(row)
   })
 
   test('of an assessment without separate parts has one part with its own id', () => {
@@ -98,7 +96,7 @@ describe('a valid line', () => {
   })
 
   test.each([
-    [undefined, undefined],
+    [undefined, false],
     [null, false],
     [false, false],
     [true, true],
@@ -139,8 +137,8 @@ describe('a valid line', () => {
     )
   })
 
-  test('with a blank seid clears the seid; leading zeros of a seid stay', () => {
-    for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBe('')
+  test('with a blank seid has none; leading zeros of a seid stay', () => {
+    for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBeNull()
     expect(readObject({ ...valid.user, seid: '0012' }).row.seid).toBe('0012')
   })
 
@@ -184,13 +182,15 @@ describe('a bad line', () => {
       field,
     ]),
   ]
-  test.each(requiredFields)('of type %s clears the required %s', (type, field) => {
+  test.each(requiredFields)('of type %s lacks the required %s', (type, field) => {
+    expect(reason({ ...valid[type], [field]: undefined })).toBe(`${field} is missing`)
     expect(reason({ ...valid[type], [field]: null })).toBe(`${field} is missing`)
   })
 
-  test('lacks an id, or has null parts and no proctor', () => {
+  test('lacks an id, or has neither parts nor a proctor', () => {
     expect(reason({ type: 'user', name: 'Pat' })).toBe('id is missing')
-    expect(reason({ ...withoutProctor, parts: null })).toBe('proctor_id is missing')
+    for (const parts of [null, undefined])
+      expect(reason({ ...withoutProctor, parts })).toBe('proctor_id is missing, and there are no parts')
   })
 
   const wrongIds = [0, -1, 1.5, 9007199254740992, '12', '', true, [1], {}]

@@ -114,18 +114,6 @@ describe('an import with --sync', () => {
     expect(await partsOf(database.sql)).toEqual({ 10: [11], 20: [21, 13], 30: [30] })
   })
 
-  test('refuses an assessment without proctor and parts, which an import without --sync accepts', async () => {
-    await importLines(database.sql, ...REFERENCED, assessment(10), multiPart(20, [21]))
-    const short = [10, 20].map(id => ({ type: 'assessment', id, legacy_record: true }))
-    expect(problems(await load(all, ...REFERENCED, ...short))).toEqual([
-      '5: proctor_id is missing',
-      '6: proctor_id is missing',
-    ])
-    expect(await load({}, ...REFERENCED, ...short)).toMatchObject({
-      summary: { assessments: { updated: 2 } },
-    })
-  })
-
   test('refuses a reference to a row that would be removed', async () => {
     await importLines(database.sql, ...REFERENCED, educator(2))
     expect(problems(await load(all, ...REFERENCED, assessment(10, { user_id: 2 })))).toEqual([
