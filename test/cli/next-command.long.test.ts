@@ -12,7 +12,7 @@ import { CUT } from '../support/wordings.ts'
 
 setDefaultTimeout(120_000)
 
-const CHECK = 'axport import … --queries DIR --explain'
+const CHECK = 'axport import … --queries DIR --dry-run'
 const GONE = 'the platform went away before all was read; nothing was loaded: run the same command again'
 const LOST = `${CUT}: nothing was loaded; run the same command again`
 

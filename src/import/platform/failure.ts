@@ -8,7 +8,7 @@ import { lineAt, type Query } from './queries.ts'
 const THE_URL = 'the URL of the platform'
 
 /** The command that checks the connection and the queries, and loads nothing. */
-const CHECK = 'axport import … --queries DIR --explain'
+const CHECK = 'axport import … --queries DIR --dry-run'
 
 /** An error about DATABASE_URL as one about the URL of the platform. */
 const ofPlatform = (message: string) =>
