@@ -50,9 +50,8 @@ const PARTS = `, (
   from import_assessment_parts p where p.line = r.line and p.apart is null
 )`
 
-/** The educator of a record of that type. */
-const educatorOf = (type: Type, record: string) =>
-  type === 'assessment' ? `${record}.user_id` : 'null::bigint'
+/** The educator of a record `r` of that type. */
+const educatorOf = (type: Type) => (type === 'assessment' ? 'r.user_id' : 'null::bigint')
 
 /**
  * Of equal records for one id the first stays. If they differ, also by the parts that came with an assessment, all of them
@@ -71,7 +70,7 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
     ),
     records as (
       select r.line, r.id, ${assessmentOf(type)} as assessment_id,
-        ${educatorOf(type, 'r')} as user_id,
+        ${educatorOf(type)} as user_id,
         concat((r.deleted, ${listColumns(type, 'r.')})::text ${type === 'assessment' ? PARTS : ''}) as content,
         false as is_rejected
       from ${table} r join repeated using (id)
