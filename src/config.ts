@@ -96,7 +96,7 @@ export const SETTINGS = {
     read: oneOf('on', 'try', 'off'),
   },
   TLS_CERT_FILE: {
-    meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP reads it again.',
+    meaning: 'The certificate, with its chain, for HTTPS on the port; PEM.',
   },
   TLS_KEY_FILE: {
     meaning: 'The private key of TLS_CERT_FILE; PEM, without a passphrase.',

@@ -7,6 +7,7 @@ const ENTITIES = ['organizations', 'products', 'users', 'assessments', 'assessme
 const UNITS = [
   'axport-.service.d/axport.conf',
   'axport-serve@.service',
+  ...['path', 'service'].map(type => `axport-certificate.${type}`),
   ...['feed', 'sync', 'backup', 'rehearsal'].map(name => `axport-${name}.service`),
   ...['sync', 'backup', 'rehearsal'].map(name => `axport-${name}.timer`),
 ]

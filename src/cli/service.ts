@@ -40,7 +40,6 @@ export async function startService(database: Database, log: Logger) {
   const trustedProxies = setting('TRUSTED_PROXIES')
   const drainMs = Math.max(MIN_DRAIN_MS, setting('SHUTDOWN_DELAY') * 1000)
   const certificate = readTls()
-  const tls = { expires: certificate?.expires, isReloadFailed: false }
   await database.sql.end({ timeout: 1 })
 
   let isStopping = false
@@ -50,7 +49,7 @@ export async function startService(database: Database, log: Logger) {
     ...databaseChecks(pool),
   ]
   const load = { inFlight: () => server.inFlight(), held: () => server.held() }
-  const metrics = new Metrics({ build: BUILD, counters, ...load, database: pool, tls })
+  const metrics = new Metrics({ build: BUILD, counters, ...load, database: pool, certificate })
   const minutes = new Minutes()
   const onAnswered: Metrics['observe'] = answered => {
     metrics.observe(answered)
@@ -71,22 +70,6 @@ export async function startService(database: Database, log: Logger) {
     },
 
     readiness: (): Promise<Readiness> => readinessOf(checks),
-
-    /** Reads the certificate again. If that fails, the old one stays, and the log says why. */
-    reload() {
-      try {
-        const renewed = readTls()
-        if (!renewed) return log.info({}, 'SIGHUP: there is no certificate to read again')
-        server.renew(renewed)
-        tls.expires = renewed.expires
-        tls.isReloadFailed = false
-        log.info({}, 'the certificate was read again')
-      } catch (error) {
-        tls.isReloadFailed = true
-        const { message: reason } = error as Error
-        log.error({ reason }, 'the certificate could not be read again; the old one stays')
-      }
-    },
 
     /** Serves on for SHUTDOWN_DELAY, sends clients elsewhere, then closes the port: requests have SHUTDOWN_MS. */
     async end() {

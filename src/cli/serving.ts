@@ -26,8 +26,8 @@ export class ServingProcess implements AdminView {
   /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
   private readonly signalled = terminated()
   private readonly admin: ReturnType<typeof startAdmin>
-  /** The service, once it is open: until then operators see that it is starting. SIGHUP reloads it. */
-  private service: (AdminView & { reload(): void }) | undefined
+  /** The service, once it is open: until then operators see that it is starting. */
+  private service: AdminView | undefined
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
@@ -37,7 +37,6 @@ export class ServingProcess implements AdminView {
     requireSettings()
     this.log = createLog()
     this.admin = startAdmin(this)
-    process.on('SIGHUP', () => this.service?.reload())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

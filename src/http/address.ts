@@ -8,15 +8,6 @@ export interface Address {
   prefix?: string
 }
 
-/** The port, or a free one for 0. Another process may take it afterwards. @throws Failure if it cannot be listened on */
-export function freePort(address: Address): number {
-  try {
-    return tryPort(address.host, address.port)
-  } catch (error) {
-    throw listenFailure(error, address)
-  }
-}
-
 function tryPort(host: string, port: number): number {
   const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
   // A stopped server has no port any more.

@@ -4,7 +4,7 @@ import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
 import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import { type Address, freePort, listenFailure, urlOf } from './address.ts'
+import { type Address, listenFailure, urlOf } from './address.ts'
 import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
 import { type Limits, mount } from './endpoint.ts'
@@ -33,14 +33,8 @@ export function startServer(
   { certificate, ...options }: ServerOptions = {},
 ) {
   let isDraining = false
-  /** The one that listens, and those with earlier certificates until their requests are answered. */
-  const servers = new Set<Bun.Server<unknown>>()
   const overload = new Overload(limits.requests)
-  const inFlight = () => {
-    let requests = -overload.held
-    for (const server of servers) requests += server.pendingRequests
-    return requests
-  }
+  const inFlight = () => (app.server?.pendingRequests ?? 0) - overload.held
   const monitor: Monitor = {
     log,
     inFlight,
@@ -53,16 +47,14 @@ export function startServer(
     ...options,
   }
   const app = createApp(db, limits, monitor)
-  // Bun cannot change the certificate of a server: another server takes over, on the same port.
-  const listen = (port: number, tls: Certificate | undefined) => {
-    // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
-    ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
+  // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
+  ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
+  try {
     app.listen({
       hostname: address.host,
-      port,
-      ...(tls && { tls: { cert: tls.cert, key: tls.key, ciphers: CIPHERS } }),
-      // Only servers with the next certificate may share a port.
-      reusePort: tls !== undefined,
+      port: address.port,
+      ...(certificate && { tls: { cert: certificate.cert, key: certificate.key, ciphers: CIPHERS } }),
+      reusePort: false,
       // Seconds. A request in work counts as idle too.
       idleTimeout: Math.ceil(limits.idleMs / 1000),
       // Without it Bun answers an error that escapes with a page of source code.
@@ -70,10 +62,6 @@ export function startServer(
       // The token endpoint has its own limit and its own form of the error; nothing else reads a body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     })
-    if (app.server) servers.add(app.server)
-  }
-  try {
-    listen(certificate ? freePort(address) : address.port, certificate)
   } catch (error) {
     throw listenFailure(error, address)
   }
@@ -85,12 +73,6 @@ export function startServer(
     inFlight,
     /** Refusals that are held back. */
     held: () => overload.held,
-    /** Serves with another certificate. Requests in flight finish; Bun closes idle connections and resets handshakes. */
-    renew(renewed: Certificate): void {
-      const old = app.server
-      listen(port, renewed)
-      void old?.stop().then(() => servers.delete(old))
-    },
     /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
     drain(): void {
       isDraining = true
@@ -102,9 +84,9 @@ export function startServer(
       let cut = 0
       const deadline = setTimeout(() => {
         cut = inFlight()
-        for (const server of servers) void server.stop(true)
+        void app.server?.stop(true)
       }, timeoutMs)
-      await Promise.all([...servers].map(server => server.stop()))
+      await app.server?.stop()
       clearTimeout(deadline)
       return cut
     },

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { postToken } from '../support/http.ts'
 import { serveWith, useServedWorld } from '../support/served.ts'
-import { until } from '../support/until.ts'
 
 const world = useServedWorld()
 
@@ -46,12 +45,4 @@ test('serve connects with the new password after DATABASE_URL_FILE has changed',
     expect((await postToken(served.url, world.credentials)).status).toBe(200)
   }
   await served.close()
-})
-
-test('serve without TLS keeps serving after SIGHUP', async () => {
-  const served = await world.serve()
-  served.signal('SIGHUP')
-  await until('the log says so', () => served.log().some(({ msg }) => msg.includes('no certificate')))
-  expect((await world.list(served)).status).toBe(200)
-  await served.end()
 })

@@ -25,7 +25,7 @@ export interface Running {
   shows(pattern: RegExp): Promise<RegExpExecArray>
   /** Standard input, if `stdin` is "open". A write resolves when the text is in the pipe. */
   stdin: { write(text: string): Promise<void>; end(): void }
-  signal(name: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGKILL'): void
+  signal(name: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void
   /** undefined while the process runs. */
   exitCode(): number | undefined
   /** Resolves after the end of the process with its exit code and all output. */

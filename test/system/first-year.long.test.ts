@@ -87,6 +87,43 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       await run('rm /etc/axport/serve.env')
     })
 
+    test('let both instances speak HTTPS, and serve a new certificate as soon as it is there', async () => {
+      /** Puts files where somebody runs the commands of the page. */
+      const place = async ({ cert, key }: { cert: string; key: string }) => {
+        for (const [name, text] of Object.entries({ cert, key }))
+          writeFileSync(join(page.files, `${name}.pem`), text)
+        await run(`cp ${page.files}/*.pem /root`)
+      }
+      const names = async () => {
+        const subject = (port: number) =>
+          run(`echo | openssl s_client -connect 127.0.0.1:${port} 2>&1 | sed -n 's/^subject=CN = //p'`)
+        return `${await subject(3000)}${await subject(3010)}`
+      }
+      await run('echo SHUTDOWN_DELAY=0 >/etc/axport/serve.env')
+      const [https = ''] = blocks('run.md', 'HTTPS')
+      await place(selfSigned('first'))
+      await run(https)
+      expect(await names()).toBe('first\nfirst\n')
+      const [install = ''] = https.split('\n')
+      await place(selfSigned('second'))
+      await run(install)
+      await until(
+        'both serve the new certificate',
+        async () => (await names()) === 'second\nsecond\n',
+        30_000,
+      )
+      await place({ ...selfSigned('third'), key: selfSigned('other').key })
+      await run(install)
+      const result = () => run('systemctl show -P Result axport-certificate')
+      await until('the restart has failed', async () => (await result()) === 'exit-code\n', 30_000)
+      expect(await names()).toBe('second\n')
+      await run(
+        `systemctl disable --now axport-certificate.path
+        rm -r /etc/systemd/system/axport-serve@.service.d /etc/axport/serve.env && systemctl daemon-reload
+        systemctl restart axport-serve@0 && systemctl restart axport-serve@1`,
+      )
+    })
+
     test('leave no secret that anybody but root and its unit can read', async () => {
       const urls = await run('stat -c "%n %U %a" /etc/axport/*-url')
       expect(urls.trim().split('\n')).toEqual(

@@ -3,6 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Answered } from '../request-log.ts'
+import type { Certificate } from '../tls.ts'
 import { TOKEN } from '../token-endpoint.ts'
 import { addDataMetrics } from './data-metrics.ts'
 import { addRead, type Read } from './read-metric.ts'
@@ -23,8 +24,7 @@ interface Sources {
   /** Refusals that are held back. */
   held(): number
   database: ServingDatabase
-  /** The certificate in use; without one, `expires` is undefined. */
-  tls: { expires: number | undefined; isReloadFailed: boolean }
+  certificate: Certificate | undefined
 }
 
 /** The metrics of this process. Labels are routes and statuses: nothing of a request itself, and few. */
@@ -69,7 +69,10 @@ export class Metrics {
   }
 }
 
-function addSourceMetrics({ counters, inFlight, held, database, tls }: Sources, registry: Registry): void {
+function addSourceMetrics(
+  { counters, inFlight, held, database, certificate }: Sources,
+  registry: Registry,
+): void {
   const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
   const count = (name: keyof Counters) => () => counters[name]
   add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
@@ -90,17 +93,10 @@ function addSourceMetrics({ counters, inFlight, held, database, tls }: Sources, 
   add('database_connections_in_use', 'Connections that run a statement.', () => pool.stats().inUse)
   add('database_connections_idle', 'Connections that wait for a statement.', () => pool.stats().idle)
   add('database_waiting', 'Statements that wait for a connection.', () => pool.stats().waiting)
-  addRead(
-    registry,
-    'axport_certificate_expiry_timestamp_seconds',
+  add(
+    'certificate_expiry_timestamp_seconds',
     'When the certificate of the port ends. Absent without one.',
-    () => tls.expires,
-  )
-  addRead(
-    registry,
-    'axport_certificate_reload_failed',
-    '1 from a SIGHUP whose certificate could not be used until the next one that could, or 0. Absent without one.',
-    () => (tls.expires === undefined ? undefined : Number(tls.isReloadFailed)),
+    () => certificate?.expires,
   )
   addDataMetrics(database, registry)
 }
