@@ -56,8 +56,8 @@ Settings come from the environment only; a \`.env\` file is not read. \`axport c
 where it comes from; secrets are masked. [database.md](database.md) has the parts of \`DATABASE_URL\`,
 [limits.md](limits.md) what happens at each limit.
 
-- **To check them:** \`axport config\` and \`axport doctor\` fail if a setting is invalid. \`axport serve --check\` also
-  connects as \`serve\` does, and serves nothing: run it before a restart.
+- **To check them:** \`axport config\` fails if a setting is invalid. \`axport serve --check\` also connects as \`serve\`
+  does, and serves nothing: run it before a restart.
 - **The settings of a unit** are not those of your shell. These commands take them from the running service; the second
   one lets the file that you have edited win:
 

@@ -33,15 +33,15 @@ function fromOperate(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map(name => [name, join('docs', 'operate', name)]))
 }
 
-/** The documents, in the folders of the sources, so that the links between them hold. */
+/** The documents and the grants of roles, in the folders of the sources, so that the links between them hold. */
 const documents = (): [name: string, path: string][] =>
-  ['README.md', 'SECURITY.md', 'docs/*', 'docs/operate/**', 'docs/integrate/**']
+  ['README.md', 'SECURITY.md', 'docs/*', 'docs/operate/**', 'docs/integrate/**', 'db/grants/*']
     .flatMap(pattern => [...new Bun.Glob(pattern).scanSync(root)])
     .sort()
     .map(path => [path, path])
 
 /**
- * The tar archive of a release: the systemd units, configurations of proxies, alerts, the example queries, the documents.
+ * The tar archive of a release: the systemd units, configurations of proxies, alerts, the example queries, the documents, the grants.
  * @param folder the folder in the archive that contains all files
  * @throws Error that names a missing file
  */

@@ -76,7 +76,8 @@ export const recording = sql`(select ${state.isOn} from ${state})`
  */
 export function isRecorded(column: Buffer | null, clientId: string): boolean {
   if (column !== null) return text(column) === 't'
-  const withheld = 'disclosure_state is empty, its one row was deleted: axport doctor says what to do'
+  const withheld =
+    'disclosure_state is empty, its one row was deleted: insert into disclosure_state default values, then axport migrate --disclosures on'
   throw unavailable(apiError, 1, { clientId, withheld })
 }
 

@@ -22,7 +22,7 @@ of their secrets; it has no tokens. All of it is of one moment: imports and the 
 meanwhile. An existing file is replaced when the new one is complete. Only its owner can read it.
 With --keep, the path is a folder. The new backup gets a name with its time. When it has been read
 again and is whole, older ones are deleted, and so many are kept.
-Run the command as the owner of the tables, or as a role of axport migrate --grant-backup.
+Run the command as the owner of the tables, or as a member of pg_read_all_data.
 
 Examples: axport backup axport.backup
           axport backup --keep 14 /var/backups/axport`,

@@ -1,7 +1,6 @@
 import { UsageFailure } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { grantFor } from '../postgres/privileges/grant.ts'
-import { BACK_UP, LOAD, type Purpose, SERVE } from '../postgres/privileges/purposes.ts'
+import { grantFor, LOAD, SERVE, type Work } from '../postgres/grants.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { compatibleWith, MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
@@ -27,7 +26,7 @@ export const migrateCommand = () =>
     'migrate',
     'Create or upgrade the tables. Safe to repeat, and to run twice at once.',
     `Dates in the API are days in the platform's time zone. The time zone is stored in the database; to
-change it renders every record again. Repeat the three --grant options after an upgrade.
+change it renders every record again. Repeat both --grant options after an upgrade.
 
 Example: axport migrate --time-zone America/New_York`,
   )
@@ -37,7 +36,6 @@ Example: axport migrate --time-zone America/New_York`,
     .option('--yes', 'do not ask before a shorter --disclosures-keep deletes disclosures')
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
-    .option('--grant-backup <role>', 'give this role the privileges that axport backup needs, and no others')
     .option('--json', 'print a JSON object at the end')
     .action(async ({ timeZone, disclosures, disclosuresKeep, yes, json, ...roles }) => {
       const grants = grantsOf(roles)
@@ -62,10 +60,10 @@ Example: axport migrate --time-zone America/New_York`,
         }
         if (disclosures !== undefined || disclosuresKeep !== undefined)
           done.disclosures = await switchDisclosing(sql, disclosures, disclosuresKeep, say)
-        for (const { role, purpose } of grants) {
-          await grantFor(sql, role, purpose)
-          done.granted.push({ role, for: `axport ${purpose.command}` })
-          await say(`${role} has what axport ${purpose.command} needs`)
+        for (const { role, work } of grants) {
+          await grantFor(sql, role, work)
+          done.granted.push({ role, for: `axport ${work.command}` })
+          await say(`${role} has what axport ${work.command} needs`)
         }
       }
       await changing(severalChanges('nothing was changed'), async interruption => {
@@ -82,25 +80,18 @@ function oldestCompatible(applied: string[]): number {
 interface Roles {
   grant?: string
   grantLoader?: string
-  grantBackup?: string
 }
 
-/** The roles that were given, each with its purpose. @throws UsageFailure for a blank name, or one role for two purposes */
-function grantsOf({ grant, grantLoader, grantBackup }: Roles): { role: string; purpose: Purpose }[] {
+/** The roles that were given, each with its work. @throws UsageFailure for a blank name, or one role for both */
+function grantsOf({ grant, grantLoader }: Roles): { role: string; work: Work }[] {
   const wanted = [
-    { role: grant, purpose: SERVE },
-    { role: grantLoader, purpose: LOAD },
-    { role: grantBackup, purpose: BACK_UP },
+    { role: grant, work: SERVE },
+    { role: grantLoader, work: LOAD },
   ]
-  const grants = wanted.flatMap(({ role, purpose }) => (role === undefined ? [] : [{ role, purpose }]))
+  const grants = wanted.flatMap(({ role, work }) => (role === undefined ? [] : [{ role, work }]))
   const blank = grants.find(({ role }) => role.trim() === '')
-  if (blank) throw new UsageFailure(`${blank.purpose.option} needs the name of a role`)
-  for (const [at, { role, purpose }] of grants.entries()) {
-    const same = grants.slice(0, at).find(other => other.role === role)
-    if (same)
-      throw new UsageFailure(
-        `${same.purpose.option} and ${purpose.option} need two roles: one revokes what the other grants`,
-      )
-  }
+  if (blank) throw new UsageFailure(`${blank.work.option} needs the name of a role`)
+  if (grant !== undefined && grant === grantLoader)
+    throw new UsageFailure('--grant and --grant-loader need two roles: one revokes what the other grants')
   return grants
 }

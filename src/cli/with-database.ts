@@ -1,8 +1,7 @@
 import { databaseUrl, setting } from '../config.ts'
 import type { Interruption } from '../interruption.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
-import { requirePrivileges } from '../postgres/privileges/compare.ts'
-import { LOAD } from '../postgres/privileges/purposes.ts'
+import { LOAD, requirePrivileges } from '../postgres/grants.ts'
 import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema/schema-record.ts'
 
 type Work<Result> = (database: Database) => Promise<Result>

@@ -28,6 +28,5 @@ const READ_ONLY = '25006'
 const PRIVILEGED_BY: Record<string, string> = {
   serve: 'a role that serves gets its privileges by axport migrate --grant ROLE',
   import: 'a role that imports gets its privileges by axport migrate --grant-loader ROLE',
-  backup: 'a role that makes backups gets its privileges by axport migrate --grant-backup ROLE',
 }
 const PRIVILEGED_AS_OWNER = 'run this command as the owner of the tables'

@@ -50,7 +50,9 @@ export async function writeDisclosing(
   const [before] = await sql<Disclosing[]>`
     select is_on as "isOn", kept::text from disclosure_state for update`
   if (!before)
-    throw new Failure('disclosure_state is empty, its one row was deleted: axport doctor says what to do')
+    throw new Failure(
+      'disclosure_state is empty, its one row was deleted: insert into disclosure_state default values, then axport migrate --disclosures on',
+    )
   const after = { isOn: isOn ?? before.isOn, kept: kept === undefined ? before.kept : kept }
   const [row] = await sql<Disclosing[]>`
     update disclosure_state set is_on = ${after.isOn}, kept = ${after.kept}::text::interval

@@ -14,7 +14,7 @@ export async function noteJob(sql: Sql, job: Job, at?: string): Promise<string |
     return undefined
   } catch (error) {
     const { code } = error as { code?: string }
-    if (code === '42501') return 'this role may not: run axport migrate --grant-backup with its name'
+    if (code === '42501') return 'this role may not'
     if (code === '25006') return 'the database is read-only'
     throw error
   }

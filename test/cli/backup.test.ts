@@ -145,7 +145,7 @@ describe('axport restore into Postgres', () => {
     const run = () => axport(['backup', out], { env: { DATABASE_URL: role.url(target.url) } })
     await inTarget('migrate', '--grant-loader', role.name)
     expect(errorLine(await run(), 1)).toMatch(
-      /permission denied for table integrations \(SQLSTATE 42501\); a role that makes backups gets its privileges by axport migrate --grant-backup ROLE$/,
+      /permission denied for table integrations \(SQLSTATE 42501\); run this command as the owner of the tables$/,
     )
     expect(readdirSync(folder).filter(name => name.startsWith('of-role'))).toEqual([])
     await db.sql.unsafe(`grant pg_read_all_data to ${role.name}`)

@@ -1,7 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { axport, emptyFolder, errorLine, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, errorLine, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { succeed } from '../support/operator.ts'
 import { program, requires } from '../support/requires.ts'
 import { useRoles } from '../support/roles.ts'
@@ -23,15 +22,14 @@ test('serve --check says that serve can start, beside a service on the same port
   for (const DATABASE_URL of [world.env.DATABASE_URL as string, role.url(world.env.DATABASE_URL as string)])
     expect(await check({ ...ports, DATABASE_URL })).toEqual({
       code: 0,
-      stdout: 'serve can start: settings, database (postgres), schema and privileges are as it needs them\n',
+      stdout: 'serve can start: settings, database, schema and privileges are as it needs them\n',
       stderr: '',
     })
   await running.end()
 })
 
-test('serve --check names what serve would refuse, and makes nothing', async () => {
+test('serve --check names what serve would refuse, in one line', async () => {
   const role = await newRole()
-  const folder = join(emptyFolder(), 'data')
   const cases: [Record<string, string>, RegExp][] = [
     [{ PORT: 'x', LOG_LEVEL: 'loud' }, /^PORT must be .*; LOG_LEVEL must be /],
     [{ DATABASE_URL: '' }, /^DATABASE_URL is not set/],
@@ -39,14 +37,12 @@ test('serve --check names what serve would refuse, and makes nothing', async () 
     [{ HOST: 'host.invalid' }, /^host\.invalid is not an address of this machine: set HOST/],
     [{ ADMIN_PORT: '0', ADMIN_HOST: '192.0.2.1' }, /^192\.0\.2\.1 is not .*: set ADMIN_HOST/],
     [{ DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /nothing listens there/],
-    [{ DATABASE_URL: `embedded:${folder}` }, /holds no database/],
     [
       { DATABASE_URL: role.url(world.env.DATABASE_URL as string) },
-      /permission denied .*; a role that serves gets its privileges by axport migrate --grant ROLE$/,
+      /^\w+ lacks select on schema_migrations, .*: run axport migrate --grant \w+ as the owner of the tables$/,
     ],
   ]
   for (const [env, message] of cases) expect(errorLine(await check(env), 1)).toMatch(message)
-  expect(existsSync(folder)).toBe(false)
 })
 
 const LOW_PORTS = '/proc/sys/net/ipv4/ip_unprivileged_port_start'

@@ -39,7 +39,7 @@ describe('axport doctor finds a read model that differs from its source', () => 
   ])('after %s, and the advised command repairs it', async (_, statements, found) => {
     const { sql, url } = await newHealthyDatabase()
     await withoutTriggers(sql, statements)
-    const expected = `^read model: wrong, ${found.replace('%s', 'all \\d+ records')}: axport refresh renders`
+    const expected = `^export: wrong, ${found.replace('%s', 'all \\d+ records')}: axport refresh corrects them`
     for (const options of [[], ['--full']])
       expect(await badFindings(url, ...options)).toEqual([expect.stringMatching(new RegExp(expected))])
     await succeed(url, 'refresh')
@@ -51,7 +51,7 @@ describe('axport doctor finds a read model that differs from its source', () => 
     await withoutTriggers(sql, 'update export_counts set records = 7 where organization_id = 10')
     expect(await badFindings(url)).toEqual([])
     expect(await badFindings(url, '--full')).toEqual([
-      'read model: wrong, 2 of 3 counts differ, of organization 10: axport refresh counts anew',
+      'export: wrong, counts of organization 10 differ: axport refresh corrects them',
     ])
     await succeed(url, 'refresh')
     expect(await badFindings(url, '--full')).toEqual([])
@@ -65,98 +65,50 @@ describe('axport doctor finds a read model that differs from its source', () => 
     await sql`
       insert into assessment_parts (id, assessment_id, position, proctor_id)
       select id, id, 0, 77 from generate_series(20001, 21200) as id`
-    await sql`vacuum (analyze) export_records`
-    expect(await detailOf(url, 'read model')).toBe(
+    expect(await detailOf(url, 'export')).toBe(
       '1000 of 1203 records, equal to their source; not every row was compared, axport doctor --full does that',
     )
     await sql`update export_records set seid = 'other' where id = 20777`
     expect(await badFindings(url, '--full')).toEqual([
-      expect.stringMatching(/^read model: wrong, 1 of all 1203 records differs .* as assessment 20777:/),
+      expect.stringMatching(/^export: wrong, 1 of all 1203 records differs .* as assessment 20777:/),
     ])
   })
 
   test('but reports no difference for an assessment without parts, which is not exported', async () => {
     const { sql, url } = await newHealthyDatabase()
     await sql`delete from assessment_parts where id = 9002`
-    await sql`vacuum (analyze) export_records`
     expect(await badFindings(url)).toEqual([])
     expect(await badFindings(url, '--full')).toEqual([])
   })
 })
 
-describe('axport doctor warns of statistics', () => {
-  test('if they were never gathered', async () => {
-    const { sql, url } = await newHealthyDatabase()
-    await sql`update pg_class set reltuples = -1 where oid = 'export_records'::regclass`
-    expect(await badFindings(url)).toEqual([
-      'statistics: warning, export_records was never analyzed: vacuum (analyze) export_records',
-    ])
-  })
-
-  test('if no page is marked as visible, until the advised command was run', async () => {
-    const { sql, url } = await newHealthyDatabase()
-    await sql`update export_records set document = document || ' '`
-    await sql`update export_records set document = trim(document)`
-    await sql`analyze export_records`
-    const [finding = '', ...others] = await badFindings(url)
-    expect(finding).toMatch(/^statistics: warning, only 0 % of export_records is marked visible/)
-    expect(others).toEqual([])
-    await sql.unsafe(/: (vacuum .*)$/.exec(finding)?.[1] ?? 'no advice')
-    expect(await badFindings(url)).toEqual([])
-    expect(await detailOf(url, 'statistics')).toBe('analyzed, 100 % marked visible')
-  })
-})
-
-describe('axport doctor checks every integration:', () => {
-  test('an integration that gets 401 is wrong, and one that waits for its scope is a note, with reasons and advice', async () => {
+describe('axport doctor asks of every integration whether it has a scope and a secret:', () => {
+  test('one without is a warning that names what is missing, and the command succeeds', async () => {
     const { sql, url } = await newHealthyDatabase()
     await provision(sql)
-    const nothing = await provision(sql, [], [])
-    const scope = (what: string) =>
-      `400: it has no ${what}; axport integration scope ${nothing.clientId} --${what} …`
-    const noSecret = await provision(sql)
+    const empty = await provision(sql, [], [])
+    const halfEmpty = await provision(sql, ['10'], [])
+    const ended = await provision(sql)
     await sql`
       update integration_secrets s set expires_at = now() from integrations i
-      where i.id = s.integration_id and i.client_id = ${noSecret.clientId}`
+      where i.id = s.integration_id and i.client_id = ${ended.clientId}`
+    const warned = ({ name, clientId }: typeof empty, lacks: string) =>
+      `integrations: warning, ${name} (${clientId}) lacks ${lacks}: axport integration show ${clientId} says what to do`
     expect(await badFindings(url)).toEqual([
-      `integrations: note, ${nothing.name} (${nothing.clientId}) waits for its scope, and gets ${scope('organizations')}; ${scope('products')}`,
-      `integrations: wrong, ${noSecret.name} (${noSecret.clientId}) gets 401: it has no live secret; axport integration rotate ${noSecret.clientId}`,
-    ])
-  })
-
-  test('an integration whose scope has no records causes a warning, and the command succeeds', async () => {
-    const { sql, url } = await newHealthyDatabase()
-    const { name, clientId } = await provision(sql, ['12'], ['1'])
-    expect(await badFindings(url)).toEqual([
-      `integrations: warning, ${name} (${clientId}) gets nothing: no assessment of these organizations and products is in the database`,
+      warned(empty, 'organizations and products'),
+      warned(halfEmpty, 'products'),
+      warned(ended, 'a live secret'),
     ])
     expect((await diagnose({ DATABASE_URL: url })).line).toBeNull()
   })
 
-  test('an integration with a set given as "all" causes a warning if its scope lacks new data, until --add-new', async () => {
+  test('a disabled integration is not asked about', async () => {
     const { sql, url } = await newHealthyDatabase()
-    const { name, clientId } = await provision(sql, 'all', ['1'])
-    expect(await badFindings(url)).toEqual([])
-    await sql`insert into organizations select id, 'School ' || id from generate_series(21, 24) as id`
-    await sql`insert into products values (5, 'New')`
-    const scope = `axport integration scope ${clientId}`
-    expect(await badFindings(url)).toEqual([
-      `integrations: warning, ${name} (${clientId}) was given all organizations, and ` +
-        '4 (21 School 21, 22 School 22, 23 School 23 and 1 more) were loaded since: ' +
-        `${scope} --add-new adds them, and --organizations with a list ends this warning`,
-    ])
-    await succeed(url, 'integration', 'scope', clientId, '--add-new')
-    expect(await badFindings(url)).toEqual([])
-  })
-
-  test('a disabled integration is not reported, even if its scope has faults', async () => {
-    const { sql, url } = await newHealthyDatabase()
+    expect(await detailOf(url, 'integrations')).toBe('none enabled: axport integration create NAME makes one')
     await provision(sql)
-    const { clientId, name } = await provision(sql, [], [])
+    const { clientId } = await provision(sql, [], [])
     await setDisabled(sql, clientId, true)
     expect(await badFindings(url)).toEqual([])
-    expect(await detailOf(url, 'integrations')).not.toContain(clientId)
-    expect(await detailOf(url, 'integrations')).not.toContain(name)
-    expect(await detailOf(url, 'integrations')).toBe('2, all able to work or disabled')
+    expect(await detailOf(url, 'integrations')).toBe('1 enabled, each with a scope and a secret')
   })
 })

@@ -166,7 +166,8 @@ describe('while disclosures are recorded', () => {
       expect(await logLine(headers)).toMatchObject({
         client_id: client.clientId,
         status: 503,
-        withheld: 'disclosure_state is empty, its one row was deleted: axport doctor says what to do',
+        withheld:
+          'disclosure_state is empty, its one row was deleted: insert into disclosure_state default values, then axport migrate --disclosures on',
       })
       expect((await ask('/7')).status).toBe(404)
     } finally {

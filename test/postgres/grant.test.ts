@@ -1,17 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { tryRecording } from '../../src/assessments/disclosure.ts'
 import { rotateSecret } from '../../src/integrations/credentials.ts'
 import { startPurging } from '../../src/oauth/purge.ts'
 import { tryIssuing } from '../../src/oauth/tokens.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { grantFor } from '../../src/postgres/privileges/grant.ts'
-import { SERVE } from '../../src/postgres/privileges/purposes.ts'
+import { grantFor, missingPrivileges, SERVE } from '../../src/postgres/grants.ts'
+import { purgeDisclosures, setDisclosing } from '../../src/tables/disclosing.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { axport, cleanUp, errorLine, serve } from '../support/executable.ts'
 import { postToken } from '../support/http.ts'
 import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } from '../support/operator.ts'
-import { privilegesOf } from '../support/privileges.ts'
+import { expectPrivileges, privilegesOf } from '../support/privileges.ts'
+import { program, requires } from '../support/requires.ts'
 import { quoted, type Role, useRoles } from '../support/roles.ts'
 import type { TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -20,13 +22,9 @@ import { withConnection } from '../support/with-connection.ts'
 /** All privileges of a role that serves. */
 const ALLOWED = [
   'delete access_tokens',
-  'execute erased_person(bigint)',
   'execute purge_disclosures()',
   'execute purge_ended_secrets()',
-  'execute record_disclosure(uuid, text, inet, text, bigint[], bigint[], text[])',
-  'execute scope_digest(bigint[], bigint[])',
-  'execute search_folded(text)',
-  'execute search_text_of(text)',
+  'execute record_disclosure(uuid,text,inet,text,bigint[],bigint[],text[])',
   'insert access_tokens',
   'select access_tokens',
   'select disclosure_state',
@@ -73,7 +71,7 @@ async function asRole<T>(role: Role, work: (sql: Sql) => Promise<T>): Promise<T>
   return await work(opened.sql).finally(() => opened.close())
 }
 
-const allOf = (role: Role) => asRole(role, roleSql => privilegesOf(roleSql, sql))
+const expectAllowed = (role: Role) => expectPrivileges(sql, role.name, 'serve.sql', ALLOWED)
 
 describe('a role with the grants for serve', () => {
   let role: Role
@@ -83,7 +81,7 @@ describe('a role with the grants for serve', () => {
   })
 
   test('has exactly these privileges in the schema', async () => {
-    expect(await allOf(role)).toEqual(ALLOWED)
+    await expectAllowed(role)
   })
 
   test('can serve tokens, the list and single records, and records the use of tokens', async () => {
@@ -139,6 +137,77 @@ describe('a role with the grants for serve', () => {
     expect(warnings).toEqual([])
   })
 
+  test.each(
+    [
+      ...['users', 'assessments', 'assessment_parts', 'organizations', 'products', 'erasures'],
+      ...['disclosures', 'integration_history', 'feeds'],
+    ].map(table => `select from ${table}`),
+  )('cannot read what serving does not need: %s', async statement => {
+    expect(await asRole(role, roleSql => roleSql.unsafe(statement).catch(error => error.code))).toBe('42501')
+  })
+
+  test.each([
+    `update export_records set document = '{}'`,
+    'delete from export_records',
+    "insert into export_people values (1, '')",
+    `update export_state set time_zone = 'Asia/Tokyo'`,
+    `update integrations set organization_ids = '{10}'`,
+    `update integration_secrets set expires_at = null`,
+    'delete from integration_secrets',
+    'delete from disclosures',
+    'update disclosure_state set is_on = false',
+    'create table mine ()',
+    'alter table export_records disable trigger user',
+  ])('cannot change what serving does not change: %s', async statement => {
+    expect(await asRole(role, roleSql => roleSql.unsafe(statement).catch(error => error.code))).toBe('42501')
+  })
+
+  test('sees of each secret and token its digest, and no column that has more', async () => {
+    const columns = await sql<{ name: string }[]>`
+      select c.relname || '.' || attname as name
+      from pg_attribute join pg_class c on c.oid = attrelid
+      where relname in ('integration_secrets', 'access_tokens', 'live_secrets', 'live_tokens') and atttypid = 'bytea'::regtype
+        and attnum > 0 order by 1`
+    expect(columns.map(({ name }) => name)).toEqual([
+      'access_tokens.digest',
+      'integration_secrets.digest',
+      'live_secrets.digest',
+      'live_tokens.digest',
+    ])
+  })
+
+  test('serves while disclosures are recorded, and can purge them', async () => {
+    const credentials = await provision(sql)
+    await setDisclosing(sql, { isOn: true, kept: '1 day' })
+    try {
+      const service = await serve({ DATABASE_URL: role.url(database.url) })
+      const token = await newToken(service.url, credentials)
+      expect(ids(await getList(service.url, token))).toEqual([9001, 9002, 9003])
+      service.signal('SIGTERM')
+      expect(await service.finished).toMatchObject({ code: 0, stderr: '' })
+      expect((await sql`select from disclosures`).count).toBe(1)
+      await sql`update disclosures set at = now() - interval '2 days'`
+      await asRole(role, purgeDisclosures)
+      expect((await sql`select from disclosures`).count).toBe(0)
+    } finally {
+      await setDisclosing(sql, { isOn: false })
+    }
+  })
+
+  test.each(ALLOWED)('without "%s" is told by serve --check what to run', async privilege => {
+    const [verb = '', object = ''] = privilege.split(/ (.*)/)
+    const [table = '', column] = object.split('.')
+    const what =
+      verb === 'execute'
+        ? `execute on function ${object}`
+        : `${verb}${column ? ` (${column})` : ''} on ${table}`
+    await sql.unsafe(`revoke ${what} from ${role.name}`)
+    const [missing, ...others] = await missingPrivileges(sql, SERVE, role.name)
+    expect(missing?.replaceAll(', ', ',')).toBe(what)
+    expect(others).toEqual([])
+    await sql.unsafe(`grant ${what} to ${role.name}`)
+  })
+
   test('cannot provision, import or migrate: one line names the missing privilege', async () => {
     const url = role.url(database.url)
     const { clientId } = await provision(sql)
@@ -174,9 +243,26 @@ describe('a role with the grants for serve', () => {
     await newToken(service.url, credentials)
     service.signal('SIGTERM')
     await service.finished
-    expect(await allOf(role)).toEqual(ALLOWED)
+    await expectAllowed(role)
   })
 })
+
+requires(program('psql', 'postgresql-client')).test(
+  'psql -f db/grants/serve.sql gives a role the same, at once or, with an error, not at all',
+  async () => {
+    const role = await newRole(`it's "quoted" too`)
+    const script = join(import.meta.dir, '..', '..', 'db', 'grants', 'serve.sql')
+    const psql = (...options: string[]) =>
+      Bun.spawnSync(['psql', '--quiet', '--no-psqlrc', '-d', database.url, ...options, '-f', script])
+    await sql.unsafe(`grant select on users to ${quoted(role.name)}`)
+    const failed = psql('-v', `role=${role.name}`, '-v', 'schema=nowhere')
+    expect(failed.exitCode).toBe(3)
+    expect(await privilegesOf(sql, role.name)).toEqual(['select users'])
+    const { exitCode, stderr, stdout } = psql('-v', `role=${role.name}`)
+    expect([exitCode, `${stderr}`, `${stdout}`]).toEqual([0, '', ''])
+    await expectAllowed(role)
+  },
+)
 
 describe('migrate --grant for a role that has more than serve needs', () => {
   test.each([
@@ -194,32 +280,7 @@ describe('migrate --grant for a role that has more than serve needs', () => {
     const name = new URL(database.url).pathname.slice(1)
     await sql.unsafe(grant.replaceAll('ROLE', quoted(role.name)).replace('DATABASE', name))
     await grantFor(sql, role.name, SERVE)
-    expect(await allOf(role)).toEqual(ALLOWED)
-    const [granted] = await sql`
-      select count(*)::int from pg_proc, aclexplode(proacl)
-      where grantee = ${role.name}::regrole and proname not in ('purge_ended_secrets', 'record_disclosure', 'purge_disclosures')`
-    expect(granted?.count).toBe(0)
-  })
-
-  test('is refused with advice if the role has the privileges through another role or PUBLIC', async () => {
-    const [role, reader] = [await newRole(), await newRole()]
-    const before = await sql`select relacl::text from pg_class where relname = 'users'`
-    await sql.unsafe(`grant select on users to ${reader.name}; grant ${reader.name} to ${role.name}`)
-    // This includes privileges that the role gets only after SET ROLE.
-    await sql.unsafe(`alter role ${role.name} noinherit`)
-    expect(await refusalOf(role.name)).toContain(
-      `${role.name} would still have select on users, which axport serve does not need: ` +
-        `revoke ${reader.name} from ${role.name}, and try again`,
-    )
-    await sql.unsafe(`revoke ${reader.name} from ${role.name}; revoke select on users from ${reader.name}`)
-    await sql`grant select (email) on users to public`
-    expect(await refusalOf(role.name)).toContain(
-      'would still have select on users, which axport serve does not need: revoke select on table users from public',
-    )
-    await sql`revoke select on users from public`
-    expect(await sql`select relacl::text from pg_class where relname = 'users'`).toEqual(before)
-    await grantFor(sql, role.name, SERVE)
-    expect(await allOf(role)).toEqual(ALLOWED)
+    await expectAllowed(role)
   })
 })
 
@@ -245,7 +306,7 @@ describe('the role of migrate --grant', () => {
     async name => {
       const role = await newRole(name)
       await grantFor(sql, name, SERVE)
-      expect(await allOf(role)).toEqual(ALLOWED)
+      await expectAllowed(role)
     },
   )
 
@@ -273,13 +334,13 @@ describe('the role of migrate --grant', () => {
     await drop()
   })
 
-  test('cannot be the owner of a function of the schema, which the message names', async () => {
+  test('cannot be the owner of a function of the schema', async () => {
     const { name } = await newRole()
     await sql.unsafe(`create function of_a_role() returns integer language sql return 1`)
     await sql.unsafe(`alter function of_a_role() owner to ${quoted(name)}`)
     try {
       expect(await refusalOf(name)).toContain(
-        ' owns function public.of_a_role(), and can do more than axport serve needs: ',
+        ' owns tables or functions of this schema, and can do everything: ',
       )
     } finally {
       await sql`drop function of_a_role()`
@@ -293,7 +354,7 @@ describe('the role of migrate --grant', () => {
     await give(owner.name)
     try {
       expect(await refusalOf(owner.name)).toContain(
-        ' owns table public.users, and can do more than axport serve needs: ',
+        ' owns tables or functions of this schema, and can do everything: ',
       )
       const [kept] = await sql<{ writes: boolean }[]>`
         select has_table_privilege(${owner.name}, 'users', 'update') as writes`
@@ -310,28 +371,21 @@ describe('the role of migrate --grant', () => {
       'export_state',
     ],
     ['has few itself', 'grant select on schema_migrations to CLERK', 'export_changes'],
-  ])(
-    'gets nothing from a role that cannot grant and %s: the message names the owner',
-    async (_, have, lacked) => {
-      const [role, clerk] = [await newRole(), await newRole()]
-      await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))
-      const [owner] = await sql<{ name: string }[]>`
-      select tableowner as name from pg_tables where tablename = 'users'`
-      expect(await asRole(clerk, clerkSql => refusalOf(role.name, clerkSql))).toMatch(
-        new RegExp(
-          `^${role.name} would still lack .*and \\d+ more, which only the owner can grant: run this command as ${owner?.name}$`,
-        ),
-      )
-      const [granted] = await sql`select has_table_privilege(${role.name}, ${lacked}, 'select') as has`
-      expect(granted).toEqual({ has: false })
-    },
-  )
+  ])('gets nothing from a role that cannot grant and %s', async (_, have, lacked) => {
+    const [role, clerk] = [await newRole(), await newRole()]
+    await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))
+    expect(await asRole(clerk, clerkSql => refusalOf(role.name, clerkSql))).toMatch(
+      /^axport_test_\w+ would still lack .* and \d+ more: run this command as the owner of the tables$|^permission denied for /,
+    )
+    const [granted] = await sql`select has_table_privilege(${role.name}, ${lacked}, 'select') as has`
+    expect(granted).toEqual({ has: false })
+  })
 
   test('gets the same from two concurrent grants', async () => {
     const role = await newRole()
     const other = await openDatabase(database.url, 1)
     await Promise.all([grantFor(sql, role.name, SERVE), grantFor(other.sql, role.name, SERVE)])
     await other.close()
-    expect(await allOf(role)).toEqual(ALLOWED)
+    await expectAllowed(role)
   })
 })

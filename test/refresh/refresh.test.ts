@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import pino from 'pino'
 import postgres from 'postgres'
-import { checkReadModel } from '../../src/doctor/read-model-checks.ts'
+import { compareExport } from '../../src/doctor/export.ts'
 import { refresh } from '../../src/refresh/refresh.ts'
 import { assessment, educator, multiPart, organization, proctor, product } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
@@ -103,7 +103,7 @@ describe('axport refresh', () => {
   ])('renders the rows that differ and reports the difference, after %s', async (_, statements, expected) => {
     await writeWithoutTriggers(statements)
     expect(await found()).toEqual(expected)
-    expect(await checkReadModel(service.sql, true)).toMatchObject({ status: 'ok' })
+    expect(await compareExport(service.sql, true)).toMatchObject({ status: 'ok' })
     const version = await versionOf(service.sql)
     expect(await found()).toEqual([none, none, none])
     expect(await versionOf(service.sql)).toBe(version)
@@ -253,6 +253,6 @@ describe('axport refresh', () => {
       service.sql`update assessments set user_id = ${id} where id = 9001`,
     ])
     await Promise.all([refresh(service.sql, undefined, () => {}), ...writes])
-    expect(await checkReadModel(service.sql, true)).toMatchObject({ status: 'ok' })
+    expect(await compareExport(service.sql, true)).toMatchObject({ status: 'ok' })
   })
 })

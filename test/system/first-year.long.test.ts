@@ -80,7 +80,7 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       const [, code = ''] = /```\n([\s\S]*?)```/.exec(pageOf('settings.md')) ?? []
       expect(code).toContain('exec axport serve --check')
       await run('echo LOG_LEVEL=warn >/etc/axport/serve.env')
-      expect(await run(code)).toMatch(/^settings +ok +readable$[\s\S]*^serve can start: /m)
+      expect(await run(code)).toMatch(/^schema +ok +current$[\s\S]*^serve can start: /m)
       const config = await run(code.replace('axport doctor', 'axport config'))
       expect(config).toMatch(/^PORT +3000 +environment /m)
       expect(config).toMatch(/^DATABASE_URL_FILE +\/run\/credentials\/\S+ +environment /m)

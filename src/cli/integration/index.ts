@@ -104,7 +104,7 @@ const scopeCommand = () =>
     'scope',
     'Replace or change the sets of organizations and products that an integration may read.',
     `"all" means all that the database has now. What is loaded later is not in the scope until you run
---add-new; axport integration show and axport doctor list it.
+--add-new; axport integration show lists it.
 
 Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 14 --products all`,
   )

@@ -63,17 +63,16 @@ function locksCheck(database: ServingDatabase): Check {
   let last: string | undefined
   const read = shared(async () => {
     const blockers = await pageBlockers(database)
-    const tables = [...new Set(blockers.flatMap(blocker => blocker.tables))].join(', ')
-    // Not its name, which another program has chosen.
-    const isPrepared = blockers.some(
-      ({ gid, waitsForPrepared }) => gid !== null || waitsForPrepared.length > 0,
-    )
-    const who = isPrepared ? 'a prepared transaction or a session behind it' : 'a session of Postgres'
-    last = tables === '' ? undefined : `${who} locks ${tables}, or waits to`
+    const locks = blockers.map(({ pid, tables }) => {
+      // Not its name, which another program has chosen.
+      const who = pid === null ? 'a prepared transaction' : `process ${pid}`
+      return `${who} of Postgres locks ${tables.join(', ')}, or waits to`
+    })
+    last = locks.length === 0 ? undefined : locks.join('; ')
     return last
   })
   const run = async () => await within(LOCKS_TIMEOUT_MS, read(), last).catch(() => last)
-  return { name: 'locks', after: 'database', run, goesOn: () => 'pages wait for it: see axport doctor' }
+  return { name: 'locks', after: 'database', run, goesOn: () => 'pages wait for it' }
 }
 
 const isRecording = async (db: Runner) => (await readDisclosing(db))?.isOn === true

@@ -1,0 +1,46 @@
+import { currentRole, missingPrivileges, type Work } from '../postgres/grants.ts'
+import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
+import { iso } from '../postgres/statement.ts'
+import { type Answer, type Db, ok, warning, wrong } from './answer.ts'
+
+/** Whether the schema is that of this program. @throws Failure if this program cannot use it */
+export async function isSchemaCurrent(db: Db): Promise<Answer> {
+  const { ahead } = await requireUsableSchema(db)
+  if (ahead.length === 0) return ok('current')
+  return warning(
+    `ahead by ${ahead.length} (${ahead.join(', ')}), from which this axport can serve: upgrade it`,
+  )
+}
+
+/** Which work the role of DATABASE_URL can do, and if none, what it lacks for the one that it is closest to. */
+export async function whatRoleCanDo(db: Db, all: Work[]): Promise<Answer> {
+  const role = await currentRole(db)
+  const works = await Array.fromAsync(all, async work => ({ work, lacks: await missingPrivileges(db, work) }))
+  const able = works.filter(({ lacks }) => lacks.length === 0).map(({ work }) => work.command)
+  if (able.length > 0) return ok(`${role} can ${able.join(' and ')}`)
+  const [closest] = works.toSorted((a, b) => a.lacks.length - b.lacks.length)
+  const { work, lacks } = closest as (typeof works)[number]
+  return wrong(
+    `${role} lacks ${lacks.join(', ')}: run axport migrate ${work.option} ${role} as the owner of the tables`,
+  )
+}
+
+/** The time zone that decides on which day an instant falls. */
+export async function whichTimeZone(db: Db): Promise<Answer> {
+  const [state] = await db<{ time_zone: string }[]>`select time_zone from export_state`
+  return state
+    ? ok(state.time_zone)
+    : wrong(
+        'export_state is empty, its one row was deleted: insert into export_state default values, then axport ' +
+          'migrate --time-zone ZONE',
+      )
+}
+
+/** When `axport import` last loaded something. Other programs that write the source tables leave no such time. */
+export async function whenLastLoaded(db: Db): Promise<Answer> {
+  const [state] = await db<{ at: string | null; ago: string }[]>`
+    select ${iso(db, db`last_import_at`)} as at,
+      date_trunc('minute', now() - last_import_at)::text as ago
+    from export_state`
+  return ok(state?.at ? `${state.at}, ${state.ago} ago` : 'none yet by axport import')
+}

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'bun:test'
+import { grantFor, SERVE } from '../../src/postgres/grants.ts'
+import { badFindings, useHealthyDatabases } from '../support/doctor.ts'
+import { succeed } from '../support/operator.ts'
+import { useRoles } from '../support/roles.ts'
+
+const newHealthyDatabase = useHealthyDatabases()
+const newRole = useRoles()
+
+describe('axport doctor reports, before any record differs,', () => {
+  test('a disabled trigger of any table, with the statement that enables it', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const tables = await sql<{ name: string }[]>`
+      select distinct tgrelid::regclass::text as name from pg_trigger where not tgisinternal`
+    expect(tables.length).toBeGreaterThan(8)
+    for (const { name } of tables) {
+      await sql.unsafe(`alter table ${name} disable trigger user`)
+      const [finding = '', ...others] = await badFindings(url)
+      expect(finding).toStartWith(`triggers: wrong, triggers of ${name} are disabled`)
+      expect(others).toEqual([])
+      await sql.unsafe(/: (alter table .*), then axport refresh$/.exec(finding)?.[1] ?? 'no advice')
+    }
+    expect(await badFindings(url)).toEqual([])
+  })
+
+  test('triggers that "disable trigger all" disabled, as pg_restore --disable-triggers does, until the advice was followed', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    await sql`alter table users disable trigger all`
+    const [finding = '', ...others] = await badFindings(url)
+    expect(finding).toEndWith(': alter table users enable trigger all, then axport refresh')
+    expect(others).toEqual([])
+    await sql`update users set name = 'Eva' where id = 501`
+    expect(await badFindings(url)).toEqual([
+      finding,
+      expect.stringMatching(/^export: wrong, 3 of all 3 records/),
+    ])
+    await sql`alter table users enable trigger all`
+    await succeed(url, 'refresh')
+    expect(await badFindings(url)).toEqual([])
+  })
+
+  test('session_replication_role = replica, and where it is set', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const database = new URL(url).pathname.slice(1)
+    const reported = (source: string) => [
+      `triggers: wrong, this session has session_replication_role = replica (from: ${source}), and fires no ` +
+        'triggers: remove it there, then axport refresh',
+    ]
+    for (const [where, source] of [
+      [`database ${database}`, 'database'],
+      [`role postgres in database ${database}`, 'database user'],
+    ] as const) {
+      await sql.unsafe(`alter ${where} set session_replication_role = replica`)
+      expect(await badFindings(url)).toEqual(reported(source))
+      await sql.unsafe(`alter ${where} reset session_replication_role`)
+    }
+    expect(await badFindings(`${url}?session_replication_role=replica`)).toEqual(reported('client'))
+  })
+
+  test('row security that hides rows from its role, and the advised statement ends that', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const role = await newRole()
+    await grantFor(sql, role.name, SERVE)
+    await sql`alter table export_records enable row level security`
+    // The owner and superusers see all rows.
+    expect(await badFindings(url)).toEqual([])
+    const asRole = async () =>
+      (await badFindings(role.url(url))).filter(finding => finding.startsWith('row security'))
+    const [finding = ''] = await asRole()
+    expect(finding).toBe(
+      'row security: wrong, may hide rows of export_records from this role: ' +
+        'alter table export_records disable row level security',
+    )
+    await sql.unsafe(/role: (.*)$/.exec(finding)?.[1] ?? 'no advice')
+    expect(await asRole()).toEqual([])
+    await sql.unsafe(`drop owned by ${role.name}`)
+  })
+})
