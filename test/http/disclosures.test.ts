@@ -127,19 +127,13 @@ describe('while disclosures are recorded', () => {
     expect(await recorded(service.sql)).toHaveLength(2)
   })
 
-  test('a repetition under the same key writes its row once more, so that its commit waits as the first one did', async () => {
+  test('a repetition under the same key finds the row of the first time', async () => {
     const disclosure = {
       ...{ clientId: client.clientId, assessments: '{9001}', people: '{501}', filters: [] },
       ...{ key: Bun.randomUUIDv7(), requestId: 'one', address: undefined },
     }
-    const versions = new Set<string>()
-    for (let time = 0; time < 2; time++) {
-      await recordDisclosures(service.sql, [disclosure])
-      const rows = await service.sql<{ version: string }[]>`select xmin::text as version from disclosures`
-      expect(rows).toHaveLength(1)
-      versions.add(rows[0]?.version ?? '')
-    }
-    expect(versions.size).toBe(2)
+    for (let time = 0; time < 2; time++) await recordDisclosures(service.sql, [disclosure])
+    expect(await recorded(service.sql)).toHaveLength(1)
   })
 
   test('a disclosure past the retention is purged, and none if the retention is unlimited', async () => {
