@@ -155,10 +155,14 @@ export function refusalOf(error: unknown): Refusal | undefined {
 /** Codes of the system, of postgres.js, and of TLS. Other ERR_ codes are wrong calls of a function. */
 const SOCKET_CODE = /^(E[A-Z]+|CONNECTION_\w+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/
 
+/** Codes of a file, also of a unix socket that cannot be opened. */
+const FILE_CODE = /^E(NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|NOSPC|DQUOT|ROFS|IO|MFILE|NFILE)$/
+
 /** By SQLSTATE or its class (Postgres 18, appendix A), or by the code of the socket. */
 export function verdictOn(error: unknown): Verdict {
-  const { code, name, routine } = error as { code?: unknown; name?: string; routine?: string }
+  const { code, name, routine, syscall } = error as Record<'code' | 'name' | 'routine' | 'syscall', unknown>
   if (typeof code !== 'string') return 'unforeseen'
+  if (FILE_CODE.test(code) && syscall !== 'connect') return 'unforeseen'
   if (name !== 'PostgresError') return SOCKET_CODE.test(code) ? 'cut' : 'unforeseen'
   if (code === '57014') return 'timeout'
   if (code === '25006') return 'read-only'

@@ -24,6 +24,15 @@ test('an error outside of any promise ends the process with one line', () => {
   })
 })
 
+test('an error of a file outside of any promise ends the process, and one of a connection that was cut does not', () => {
+  const thrown = (code: string) =>
+    `setTimeout(() => { throw Object.assign(new Error('a fault'), { code: '${code}' }) }); ${endsAfter(500, 0)}`
+  for (const code of ['ENOENT', 'EACCES', 'ENOSPC'])
+    expect(run(thrown(code))).toEqual({ code: 1, stderr: 'axport: unexpected error: a fault\n' })
+  for (const code of ['ECONNRESET', 'CONNECTION_CLOSED'])
+    expect(run(thrown(code))).toEqual({ code: 0, stderr: '' })
+})
+
 test('a TypeError outside of any promise lets a command fail by itself, and otherwise ends the process later', () => {
   expect(run(`${cut('by postgres.js')}; ${endsAfter(500, 9)}`)).toEqual({ code: 9, stderr: '' })
   expect(run(`${cut('a fault')}; ${endsAfter(30_000, 0)}`)).toEqual({
