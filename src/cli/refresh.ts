@@ -1,46 +1,48 @@
 import type { Database } from '../postgres/database.ts'
-import { refresh } from '../refresh/refresh.ts'
-import { newCommand, readIds } from './arguments.ts'
+import { type Refreshed, refresh } from '../tables/refresh.ts'
+import { newCommand } from './arguments.ts'
 import { changing, settled, severalChanges } from './changing.ts'
-import { printJson, printTable, StatusLine } from './output.ts'
+import { fieldLines, print, printJson, StatusLine } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
 /** axport refresh */
 export const refreshCommand = () =>
   newCommand(
     'refresh',
-    'Compare the export with the source tables, and correct records that differ.',
+    'Make the export equal to the source tables, and remove erased people from them.',
     `Needed only after a write to the source tables without their triggers: by logical replication, with
-session_replication_role = replica, or by pg_restore --disable-triggers. Running services go on.
+session_replication_role = replica, or by pg_restore --disable-triggers; and after a restore, see
+docs/operate/backup.md. Running services go on, and count their lists again.
 
-Example: axport refresh --organizations 12,13`,
+Example: axport refresh`,
   )
-    .option('--organizations <ids>', 'only records of these organizations: 1,2 (default: all)', readIds)
     .option('--json', 'print a JSON object')
-    .action(async ({ organizations = 'all', json }) => {
-      const ids = organizations === 'all' ? undefined : organizations
+    .action(async ({ json }) => {
       const run = async ({ sql }: Database) => {
         using status = new StatusLine()
-        const onRows = (rows: number) => status.show(() => `compared ${rows} rows`)
-        const { result, failure } = await settled(refresh(sql, ids, onRows))
+        const onBatch = (ids: number) => status.show(() => `compared ${ids} rows`)
+        const { result, failure } = await settled(refresh(sql, onBatch))
         status.clear()
         if (failure) {
           if (json) await printJson({ committed: null })
           throw failure
         }
-        await printFound(result, json)
+        await (json ? printJson(result) : printRefreshed(result))
       }
       await changing(severalChanges('nothing was changed'), interruption =>
         withCurrentSchema(run, interruption),
       )
     })
 
-async function printFound(found: Awaited<ReturnType<typeof refresh>>, json: true | undefined): Promise<void> {
-  if (json) return await printJson(found)
-  await printTable(
-    ['', 'compared', 'missing', 'outdated', 'left over'],
-    Object.entries(found).map(([name, { compared, missing, outdated, left_over }]) =>
-      [name, compared, missing, outdated, left_over].map(String),
+const printRefreshed = ({ records, people, products, erased }: Refreshed) =>
+  print(
+    fieldLines(
+      [
+        ['records', `${records} corrected`],
+        ['names of people', `${people} corrected`],
+        ['names of products', `${products} corrected`],
+        ['erased people', `${erased} removed from the source tables`],
+      ],
+      19,
     ),
   )
-}

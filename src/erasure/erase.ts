@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { reasonOf } from '../postgres/failures.ts'
 import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
+import { wipe } from '../tables/vacuum.ts'
 import { erasedAt } from './tombstones.ts'
 
 /** The options of an erasure. */
@@ -42,7 +42,7 @@ export async function erasePerson(db: CommandSql, userId: string, options: Erasu
     await requireTriggers(sql, 'nobody was erased')
     return await erase(sql, userId)
   })
-  const unwiped = options.dryRun ? undefined : await wipe(db).then(() => undefined, reasonOf)
+  const unwiped = options.dryRun ? undefined : await wipe(db)
   return { ...erasure, unwiped }
 }
 
@@ -137,13 +137,4 @@ async function clearRejects(sql: TransactionSql, userId: string): Promise<void> 
         except
         select assessment_id from feed_rejects where user_id <> ${userId}
       )`
-}
-
-/**
- * Deleted rows stay in tables and indexes until VACUUM, and names stay in the planner's statistics until ANALYZE.
- */
-async function wipe(db: Sql): Promise<void> {
-  await db`
-    vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people,
-      export_changes, feed_rejects`
 }

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { whyFailed } from '../postgres/failures.ts'
+import { reasonOf, whyFailed } from '../postgres/failures.ts'
 
 /**
  * VACUUM and ANALYZE after a commit: index-only scans need the one at once, and plans the other. Postgres only warns a role
@@ -20,4 +20,15 @@ export async function vacuum(
   } catch (error) {
     return `VACUUM failed (${whyFailed(error)}): pages may be slow until you run ${statement} in psql`
   }
+}
+
+/**
+ * The same for all tables that have names of people. Deleted rows stay in tables and indexes until VACUUM, and names stay in
+ * the planner's statistics until ANALYZE.
+ * @returns why it failed; undefined if it succeeded
+ */
+export async function wipe(db: Sql): Promise<string | undefined> {
+  return await db`
+    vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people,
+      export_changes, feed_rejects`.then(() => undefined, reasonOf)
 }

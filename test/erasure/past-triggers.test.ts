@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { compareExport } from '../../src/doctor/export.ts'
 import { erasePerson, removeTombstone } from '../../src/erasure/erase.ts'
-import { refresh } from '../../src/refresh/refresh.ts'
+import { refresh } from '../../src/tables/refresh.ts'
 import { assessment, educator, multiPart, part, REFERENCED } from '../support/fixtures.ts'
 import { importLines, useDatabase } from '../support/import.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
@@ -49,7 +49,7 @@ describe('an erased person whom a session without triggers writes again', () => 
   }
 
   test.each<[string, () => PromiseLike<unknown>]>([
-    ['axport refresh', () => refresh(database.sql, undefined, () => {})],
+    ['axport refresh', () => refresh(database.sql, () => {})],
     ['a change of the organization', () => database.sql`update organizations set name = 'New' where id = 10`],
     ['another time zone', () => database.sql`update export_state set time_zone = 'Asia/Tokyo'`],
     ['a change of the product', () => database.sql`update products set name = 'New' where id = 1`],
@@ -70,13 +70,19 @@ describe('an erased person whom a session without triggers writes again', () => 
           '{"first_name":"Xenia","last_name":"","assessment_name":"","results":[]}' from export_records where id = 60;
       insert into export_people values (600, 'xenia')`,
     )
-    expect(await refresh(database.sql, undefined, () => {})).toMatchObject({
-      records: { left_over: 1 },
-      people: { left_over: 1 },
-    })
+    await refresh(database.sql, () => {})
     expect(await exported()).toMatchObject({ ids: [40, 50, 60], mentions: [] })
     const log = await database.sql`select from export_changes where user_id = ${GONE}`
     expect(log).toHaveLength(0)
+  })
+
+  test('is removed from the source tables by axport refresh', async () => {
+    expect(await refresh(database.sql, () => {})).toEqual({ erased: 1, records: 0, people: 0, products: 0 })
+    expect(await database.sql`select from users where first_name = 'Xenia'`).toHaveLength(0)
+    expect(await database.sql`select from assessments where user_id = ${GONE}`).toHaveLength(0)
+    const [tombstone] = await database.sql`select assessment_ids from erasures`
+    expect(tombstone).toEqual({ assessment_ids: ['10'] })
+    expect(await refresh(database.sql, () => {})).toMatchObject({ erased: 0 })
   })
 
   test('is removed by another axport erase', async () => {

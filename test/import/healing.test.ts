@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { compareExport } from '../../src/doctor/export.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { refresh } from '../../src/refresh/refresh.ts'
+import { refresh } from '../../src/tables/refresh.ts'
 import {
   assessment,
   educator,
@@ -82,7 +82,7 @@ describe('after writes that bypassed the triggers', () => {
     expect(await loaded(assessment(9001, { organization_id: 11 }))).toStartWith(
       'counts of organization 10 differ: ',
     )
-    await refresh(database.sql, undefined, () => {})
+    await refresh(database.sql, () => {})
     expect((await compareExport(database.sql, true)).detail).toBe('all 3 records, equal to their source')
   })
 

@@ -69,7 +69,7 @@ requires(POSTGRES_15).describe('data that is written into the source tables with
     expect(await badFindings(url)).toEqual([
       expect.stringMatching(/^export: wrong, 240 of all 240 records differ /),
     ])
-    expect(JSON.parse(await succeed(url, 'refresh', '--json')).records).toMatchObject({ missing: 240 })
+    expect(JSON.parse(await succeed(url, 'refresh', '--json'))).toMatchObject({ records: 240 })
     await expectPages(BEFORE)
 
     await on(platform, sql => load(sql, linesOf(LATER)))

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import pino from 'pino'
-import postgres from 'postgres'
 import { compareExport } from '../../src/doctor/export.ts'
-import { refresh } from '../../src/refresh/refresh.ts'
+import { type Refreshed, refresh } from '../../src/tables/refresh.ts'
 import { assessment, educator, multiPart, organization, proctor, product } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
 import { tryList } from '../support/http.ts'
@@ -10,6 +9,7 @@ import { staleRecords, versionOf } from '../support/import.ts'
 import { parseRequest } from '../support/oracle.ts'
 import { authorize, listen, load } from '../support/service.ts'
 import { readOracle } from '../support/stored-platform.ts'
+import { until } from '../support/until.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
 /** Six records: three of Ana (501), three of Bo (502), each with one assessment of two parts. */
@@ -37,131 +37,79 @@ describe('axport refresh', () => {
   })
 
   const writeWithoutTriggers = (statements: string) => withoutTriggers(service.sql, statements)
-  const run = (organizations?: string[]) => refresh(service.sql, organizations, () => {})
+  const run = () => refresh(service.sql, () => {})
 
-  /** The findings about records, names of people and names of products, each as "missing outdated left". */
-  async function found(organizations?: string[]): Promise<string[]> {
-    const { records, people, products } = await run(organizations)
-    return [records, people, products].map(part => `${part.missing} ${part.outdated} ${part.left_over}`)
-  }
-
-  const none = '0 0 0'
-  test.each<[string, string, string[]]>([
+  test.each<[string, string, Partial<Refreshed>]>([
     [
       'a rename of a user',
       `update users set name = 'Eva', first_name = 'Eva' where id = 501`,
-      ['0 3 0', '0 1 0', none],
+      { records: 3, people: 1 },
     ],
-    ['a rename of a proctor', `update users set name = 'Eva' where id = 77`, ['0 6 0', none, none]],
-    [
-      'a rename of an organization',
-      `update organizations set name = 'New' where id = 10`,
-      ['0 2 0', none, none],
-    ],
-    ['a rename of a product', `update products set name = 'New' where id = 2`, ['0 4 0', none, '0 1 0']],
+    ['a rename of a proctor', `update users set name = 'Eva' where id = 77`, { records: 6 }],
+    ['a rename of an organization', `update organizations set name = 'New' where id = 10`, { records: 2 }],
+    ['a rename of a product', `update products set name = 'New' where id = 2`, { records: 4, products: 1 }],
     [
       'an insert of an assessment with its part',
       `insert into assessments values (9009, 501, 12, 1, now()); insert into assessment_parts values (9009, 9009, 1, null, null, 77)`,
-      ['1 0 0', none, none],
+      { records: 1 },
     ],
     [
       'a move of an assessment',
       'update assessments set organization_id = 12 where id = 9100',
-      ['0 1 0', none, none],
+      { records: 1 },
     ],
     [
       'a swap of two parts',
       'update assessment_parts set position = 3 - position where assessment_id = 9100',
-      ['0 1 0', none, none],
+      { records: 1 },
     ],
     [
       'a deletion of the parts of an assessment',
       'delete from assessment_parts where assessment_id = 9100',
-      ['0 0 1', none, none],
+      { records: 1 },
     ],
     [
       'a deletion of all assessments',
       'delete from assessment_parts; delete from assessments',
-      ['0 0 6', none, none],
+      { records: 6 },
     ],
     [
       'inserts and deletions of users',
       `delete from users where id = 77; insert into users (id, name) values (78, 'New'); update assessment_parts set proctor_id = 78`,
-      ['0 6 0', '1 0 1', none],
+      { records: 6, people: 2 },
     ],
     [
       'a deletion of a user without the assessments',
       'delete from users where id = 502',
-      ['0 0 3', '0 0 1', none],
+      { records: 3, people: 1 },
+    ],
+    ['a change of the time zone', `update export_state set time_zone = 'Pacific/Kiritimati'`, { records: 6 }],
+    [
+      'writes to the records themselves',
+      'delete from export_records where id = 9001; update export_records set organization_id = 10 where id = 9100',
+      { records: 2 },
     ],
     [
-      'a change of the time zone',
-      `update export_state set time_zone = 'Pacific/Kiritimati'`,
-      ['0 6 0', none, none],
+      'writes to the counts',
+      `delete from export_counts where organization_id = 10; update export_counts set records = 9 where organization_id = 11;
+       insert into export_counts values (12, 1, 5)`,
+      {},
     ],
-    ['a write that changes nothing', 'update users set name = name', [none, none, none]],
-  ])('renders the rows that differ and reports the difference, after %s', async (_, statements, expected) => {
+    ['a write that changes nothing', 'update users set name = name', {}],
+  ])('makes the export equal to its source, after %s', async (_, statements, expected) => {
     await writeWithoutTriggers(statements)
-    expect(await found()).toEqual(expected)
+    const nothing = { erased: 0, records: 0, people: 0, products: 0 }
+    expect(await run()).toEqual({ ...nothing, ...expected })
     expect(await compareExport(service.sql, true)).toMatchObject({ status: 'ok' })
-    const version = await versionOf(service.sql)
-    expect(await found()).toEqual([none, none, none])
-    expect(await versionOf(service.sql)).toBe(version)
-  })
-
-  test('counts again if counts differ from the records, and reports missing, wrong and left-over counts', async () => {
-    const version = await versionOf(service.sql)
-    await writeWithoutTriggers(`
-      delete from export_counts where organization_id = 10; update export_counts set records = 9 where organization_id = 11;
-      insert into export_counts values (12, 1, 5)`)
-    expect((await run(['12'])).counts).toEqual({ compared: 1, missing: 0, outdated: 0, left_over: 1 })
-    expect((await run()).counts).toEqual({ compared: 4, missing: 2, outdated: 2, left_over: 0 })
-    // The hints of running services about the wrong counts become invalid.
-    expect(await versionOf(service.sql)).toBe(version + 3n)
     expect(await staleRecords(service.sql)).toBeEmpty()
-    expect((await run()).counts).toEqual({ compared: 4, missing: 0, outdated: 0, left_over: 0 })
-    expect(await versionOf(service.sql)).toBe(version + 3n)
+    expect(await run()).toEqual(nothing)
   })
 
-  test('repairs records and counts after writes to the read model itself', async () => {
-    await writeWithoutTriggers(
-      'delete from export_records where id = 9001; update export_records set organization_id = 10 where id = 9100',
-    )
-    const { records, counts } = await run()
-    expect({ records, counts }).toMatchObject({
-      records: { missing: 1, outdated: 1 },
-      counts: { outdated: 2, missing: 1 },
-    })
-    expect(await staleRecords(service.sql)).toBeEmpty()
-  })
-
-  test('with organizations compares only their records, and the names of the people in these records', async () => {
-    await writeWithoutTriggers(
-      `update users set first_name = 'Eva'; update assessments set organization_id = 12 where id = 9300`,
-    )
-    const { records, people } = await run(['10'])
-    expect(records).toEqual({ compared: 2, missing: 0, outdated: 2, left_over: 0 })
-    expect(people).toEqual({ compared: 1, missing: 0, outdated: 1, left_over: 0 })
-    // A record belongs to an organization by its source or by the stored record.
-    expect((await run(['12'])).records).toMatchObject({ compared: 1, outdated: 1 })
-    expect((await run(['11'])).records).toMatchObject({ compared: 3, outdated: 3 })
-    expect(await found()).toEqual([none, '0 1 0', none])
-  })
-
-  test('finds people whose user and records were deleted, with any organizations', async () => {
-    await writeWithoutTriggers(`
-      delete from assessment_parts where assessment_id >= 9100; delete from assessments where id >= 9100;
-      delete from users where id = 502`)
-    expect(await found(['11'])).toEqual(['0 0 3', '0 0 1', none])
-    expect(await found()).toEqual([none, none, none])
-  })
-
-  test('refuses an organization that is neither in the source nor in the records', async () => {
-    await writeWithoutTriggers('delete from organizations where id in (11, 12)')
-    await expect(run(['12', '11', '9999', '10'])).rejects.toThrow(
-      'there is no organization 12, 9999: check the ids',
-    )
-    expect((await run(['11'])).records).toMatchObject({ compared: 4 })
+  test('says that any list may have changed, also if every row is right', async () => {
+    await service.sql`update users set first_name = 'New' where id = 501`
+    await run()
+    const log = await service.sql`select delta, organization_id from export_changes`
+    expect([...log]).toEqual([{ delta: null, organization_id: null }])
   })
 
   const QUERIES = ['', 'page=2&offset=2', 'sort=user_name&order=desc', 'filter[organization_ids][]=11']
@@ -208,13 +156,13 @@ describe('axport refresh', () => {
     await load(service.sql, WORLD)
     await service.sql`delete from export_state`
     const version = await versionOf(service.sql)
-    const refused = await refresh(service.sql, undefined, () => {}).catch(error => error.message)
+    const refused = await refresh(service.sql, () => {}).catch(error => error.message)
     await service.sql`insert into export_state default values`
     expect(refused).toStartWith('export_state has no row: insert into export_state')
     expect(await versionOf(service.sql)).toBe(version)
   })
 
-  test('writes in transactions of 2,000 rows, and waits for no writer if no row differs', async () => {
+  test('writes in transactions of 2,000 rows, and waits for a writer without keeping readers waiting', async () => {
     await load(service.sql, WORLD)
     await service.sql`
       insert into assessments select id, 501, 10, 1, '2026-03-01Z' from generate_series(20001, 22100) as id`
@@ -228,31 +176,36 @@ describe('axport refresh', () => {
     }
     expect(await transactions()).toEqual([2100])
     await withoutTriggers(service.sql, `update users set email = 'x' where id = 501`)
-    expect((await refresh(service.sql, undefined, () => {})).records).toMatchObject({ outdated: 2103 })
+    const writer = await service.sql.reserve()
+    await writer`begin`
+    await writer`update users set email = 'y' where id = 502`
+    let isOver = false
+    const refreshing = refresh(service.sql, () => {}).finally(() => {
+      isOver = true
+    })
+    await until('the refresh waits', async () => {
+      const { count } = await service.sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      return count === 1
+    })
+    expect(await service.sql`select id from export_records where document like '%"x"%'`).toHaveLength(0)
+    expect(isOver).toBe(false)
+    await writer`commit`
+    writer.release()
+    expect(await refreshing).toMatchObject({ records: 2103 })
     // The six records of WORLD come before these.
     expect(await transactions()).toEqual([1994, 106])
-
-    const impatient = postgres(service.url, { max: 1, connection: { lock_timeout: 1000 } })
-    await service.sql.begin(async writer => {
-      await writer`update users set email = 'y' where id = 501`
-      expect((await refresh(impatient, undefined, () => {})).records).toMatchObject({ outdated: 0 })
-    })
-    await impatient.end()
   })
 
-  test('reports each row once during another refresh, and equals the source despite concurrent writers', async () => {
+  test('leaves the export equal to its source, beside another refresh and other writers', async () => {
     await load(service.sql, WORLD)
-    await withoutTriggers(service.sql, `update users set email = 'z'`)
-    const [known] = await service.sql`select count(*)::integer as records from export_records`
-    const both = await Promise.all([1, 2].map(() => refresh(service.sql, undefined, () => {})))
-    expect(both.reduce((sum, { records }) => sum + records.outdated, 0)).toBe(known?.records)
-
     await withoutTriggers(service.sql, `update users set name = 'Past', first_name = 'Past'`)
     const writes = [501, 502, 77].flatMap(id => [
       service.sql`update users set first_name = 'New' where id = ${id}`,
       service.sql`update assessments set user_id = ${id} where id = 9001`,
     ])
-    await Promise.all([refresh(service.sql, undefined, () => {}), ...writes])
+    const refreshes = [1, 2].map(() => refresh(service.sql, () => {}))
+    await Promise.all([...refreshes, ...writes])
     expect(await compareExport(service.sql, true)).toMatchObject({ status: 'ok' })
   })
 })

@@ -1,0 +1,119 @@
+import type { Sql } from 'postgres'
+import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
+import { Failure } from '../errors.ts'
+import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
+import { onlyRow } from '../postgres/statement.ts'
+import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
+import { wipe } from './vacuum.ts'
+
+/** Ids in a batch. Other writers wait some tenths of a second for one. */
+const BATCH = 2000
+
+/** How many rows of each table of the read model were written or deleted. */
+export interface Refreshed {
+  /** Erased people whose rows were removed from the source tables. */
+  erased: number
+  records: number
+  people: number
+  products: number
+}
+
+/**
+ * Makes the export equal to its source, after writes past the triggers. Removes erased people from the source tables,
+ * renders what differs from the views, deletes what has no source, counts anew, and says that any list may have changed.
+ * Each batch is a transaction, so that other writers wait for a batch and not for all. What a batch has committed is right,
+ * whatever becomes of the next one. Readers never wait.
+ * @param onBatch is called after each batch with the number of ids so far
+ * @throws as transact(); Failure
+ */
+export async function refresh(db: CommandSql, onBatch: (ids: number) => void): Promise<Refreshed> {
+  await requireFiringTriggers(db, 'nothing was refreshed')
+  // Without the row of export_state the views render nothing, and all records would be deleted.
+  if ((await db`select from export_state`).length === 0)
+    throw new Failure("export_state has no row: insert into export_state (time_zone) values ('Area/City')")
+  const refreshed = { erased: await removeErased(db), records: 0, people: 0, products: 0 }
+  let seen = 0
+  for (const table of READ_MODEL) {
+    const name = table.table.replace('export_', '') as 'records' | 'people' | 'products'
+    for (let after: string | undefined = LEAST; after !== undefined; ) {
+      const ids: string[] = await idsAfter(db, table, after)
+      const differing = await differingOf(db, table, ids)
+      if (differing.length > 0) await renderAnew(db, table, differing)
+      refreshed[name] += differing.length
+      onBatch((seen += ids.length))
+      after = ids.at(-1)
+    }
+  }
+  await countAnew(db)
+  const failure = await wipe(db)
+  if (failure !== undefined)
+    throw new Failure(
+      `all was refreshed, and the files of the tables still have what was deleted: vacuum failed (${failure}); axport refresh tries again`,
+    )
+  return refreshed
+}
+
+/** The least bigint: no row has it as its id. */
+const LEAST = '-9223372036854775808'
+
+/** What was written past the triggers may have people who were erased, as the dump of an earlier day does. */
+async function removeErased(db: CommandSql): Promise<number> {
+  return await transact(db, async sql => {
+    const { people } = onlyRow(
+      await sql<{ people: string }[]>`
+        select people_found as people from remove_people(array(select user_id from erasures))`,
+    )
+    await sql`select log_any_change()`
+    return Number(people)
+  })
+}
+
+/** The next ids of the source and of the read model, ascending. */
+async function idsAfter(db: Sql, { table, id, source }: ReadModelTable, after: string): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from (
+      (select id from ${db(source)} where id > ${after} order by id limit ${BATCH})
+      union
+      (select ${db(id)} from ${db(table)} where ${db(id)} > ${after} order by 1 limit ${BATCH})
+    ) as ids
+    order by id limit ${BATCH}`
+  return rows.map(row => row.id)
+}
+
+/** Those whose row is not as its view renders it. Read in one snapshot, without a lock. */
+async function differingOf(db: Sql, { table, id }: ReadModelTable, ids: string[]): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select given.id
+    from unnest(${ids}::bigint[]) as given (id)
+    left join ${db(table)} r on r.${db(id)} = given.id
+    left join lateral (select * from ${db(`${table}_rendered`)} v where v.${db(id)} = given.id) v on true
+    where r is distinct from v`
+  return rows.map(row => row.id)
+}
+
+/** Renders rows as they are now: another writer may have changed them since they were compared. */
+async function renderAnew(db: CommandSql, { table, id }: ReadModelTable, ids: string[]): Promise<void> {
+  await transact(db, async sql => {
+    await sql`select lock_export()`
+    await sql`select ${sql(`refresh_${table}`)}(${ids}::bigint[])`
+    // The function keeps the record of an assessment whose user, organization or product is gone.
+    await sql`
+      delete from ${sql(table)} r
+      where ${sql(id)} = any (${ids}::bigint[])
+        and (select v.${sql(id)} from ${sql(`${table}_rendered`)} v where v.${sql(id)} = r.${sql(id)}) is null`
+    // Last, because it also deletes what the log has of these rows.
+    await sql`select log_any_change()`
+  })
+}
+
+/** Somebody may have written the read model itself. So what servers remember ends, also if every row was right. */
+async function countAnew(db: CommandSql): Promise<void> {
+  await transact(db, async sql => {
+    await sql`select lock_export()`
+    await sql`
+      select refresh_export_counts(array(
+        select organization_id from export_records union select organization_id from export_counts
+      ))`
+    await sql`select log_any_change()`
+  })
+}
