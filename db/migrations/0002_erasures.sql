@@ -2,9 +2,9 @@
 --
 -- A bare id is all that is left of a person, and all that is needed to recognize the person. Loads leave such rows out.
 -- Other SQL gets an error from the triggers below. What is written past the triggers (by logical replication, or with
--- session_replication_role = replica) stays in the source tables and is not exported: the views of 0003 leave it out.
--- Triggers that always fire would have to fail there, which stops a subscription, or to drop rows, after which the copy is
--- incomplete.
+-- session_replication_role = replica) stays in the source tables until axport refresh or axport erase removes it, and is
+-- not exported: the views of 0003 leave it out. Triggers that always fire would have to fail there, which stops a
+-- subscription, or to drop rows, after which the copy is incomplete.
 
 -- The functions of this file search this schema only; see 0003.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);

@@ -31,7 +31,7 @@ create table feeds (
 --   columns        the columns of the query when the row was read; '' for one without a meaning
 --   line           the row as CSV, in the form of a JSON string
 --   since          when the row was left out; a row that is read again is a new one
--- The table has personal data. The role that serves has no privilege on it, and a backup leaves it out.
+-- The table has personal data. The role that serves has no privilege on it.
 create table feed_rejects (
   no bigint generated always as identity primary key,
   feed text not null,

@@ -8,8 +8,8 @@ const UNITS = [
   'axport-.service.d/axport.conf',
   'axport-serve@.service',
   ...['path', 'service'].map(type => `axport-certificate.${type}`),
-  ...['feed', 'sync', 'backup', 'rehearsal'].map(name => `axport-${name}.service`),
-  ...['sync', 'backup', 'rehearsal'].map(name => `axport-${name}.timer`),
+  ...['feed', 'sync', 'backup'].map(name => `axport-${name}.service`),
+  ...['sync', 'backup'].map(name => `axport-${name}.timer`),
 ]
 
 /** The files of a release besides the executables: paths in the archive with paths in the sources. */

@@ -23,8 +23,8 @@ export const eraseCommand = () =>
     'erase',
     'Remove a person for good, and keep the person out.',
     `Assessments of which the person is the educator are removed. In those that the person proctored, the
-name becomes "Erased person". The id stays as a tombstone, so that imports, feeds and restores
-leave the person out; axport erasures lists the tombstones. If disclosures were recorded, it names
+name becomes "Erased person". The id stays as a tombstone, so that imports and feeds leave
+the person out; axport erasures lists the tombstones. If disclosures were recorded, it names
 the integrations that were sent the person's records, and says until when pages that were read
 before may still be recorded: a request has six seconds and STATEMENT_TIMEOUT. Run it
 with the settings of the service, as the owner of the tables; see docs/operate/privacy.md.
@@ -37,7 +37,7 @@ Example: axport erase 501 --dry-run`,
     .addOption(
       new Option(
         '--remove-tombstone',
-        'restore nothing, but let later imports bring the person back',
+        'bring nothing back, but let later imports bring the person back',
       ).conflicts('dryRun'),
     )
     // Its former name, which the error of the database's trigger has.

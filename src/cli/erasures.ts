@@ -10,7 +10,8 @@ export const erasuresCommand = () =>
     'erasures',
     'List the erased people, whom imports leave out.',
     `Of each person there is a tombstone: the id, when and by which role of the database the person
-was erased, and how many assessments are known as those of the person.
+was erased, and the assessments that are known as those of the person (the table has their number).
+With --json it is the list by which a restored database forgets them: see docs/operate/backup.md.
 axport erase ID --remove-tombstone lets later imports bring the person back.
 
 Example: axport erasures --json`,
@@ -18,15 +19,22 @@ Example: axport erasures --json`,
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
       const tombstones = await withDatabase(({ sql }) => listTombstones(sql))
-      if (json) return await printJson(tombstones.map(one => ({ ...one, user_id: exactNumber(one.user_id) })))
+      if (json)
+        return await printJson(
+          tombstones.map(({ user_id, assessment_ids, ...others }) => ({
+            user_id: exactNumber(user_id),
+            ...others,
+            assessment_ids: assessment_ids.map(exactNumber),
+          })),
+        )
       if (tombstones.length === 0) return await print('Nobody was erased.\n')
       await printTable(
         ['user id', 'erased at', 'role', 'assessments'],
-        tombstones.map(({ user_id, erased_at, role, assessments }) => [
+        tombstones.map(({ user_id, erased_at, role, assessment_ids }) => [
           user_id,
           erased_at,
           role,
-          String(assessments),
+          String(assessment_ids.length),
         ]),
       )
     })

@@ -3,7 +3,6 @@ import { dropForeignSettings } from '../config.ts'
 import { IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { describeError } from '../postgres/describe-error.ts'
 import { newCommand } from './arguments.ts'
-import { backupCommand } from './backup.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
 import { disclosuresCommand } from './disclosures.ts'
@@ -16,7 +15,6 @@ import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { pullCommand } from './pull.ts'
 import { refreshCommand } from './refresh.ts'
-import { restoreCommand } from './restore.ts'
 import { sampleCommand } from './sample.ts'
 import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
@@ -54,8 +52,6 @@ function program(): CommandUnknownOpts {
     .addCommand(erasuresCommand())
     .addCommand(pullCommand())
     .addCommand(sampleCommand())
-    .addCommand(backupCommand())
-    .addCommand(restoreCommand())
     .addCommand(doctorCommand())
     .addCommand(healthCommand())
     .addCommand(configCommand())

@@ -9,14 +9,14 @@ export interface Tombstone {
   erased_at: string
   /** The role of the database that erased. */
   role: string
-  /** Assessments that are known as those of the person. */
-  assessments: number
+  /** Assessments that are known as those of the person, ascending. */
+  assessment_ids: string[]
 }
 
 /** All tombstones, the newest first. @throws PostgresError 42501 for a role that may not read them */
 export async function listTombstones(db: Sql): Promise<Tombstone[]> {
   return await db<Tombstone[]>`
-    select user_id, ${iso(db, db`erased_at`)} as erased_at, role, cardinality(assessment_ids) as assessments
+    select user_id, ${iso(db, db`erased_at`)} as erased_at, role, assessment_ids
     from erasures order by erasures.erased_at desc, user_id`
 }
 

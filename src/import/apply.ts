@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { startBulkLoad } from '../tables/bulk.ts'
+import { startBulkLoad } from './bulk.ts'
 import type { Summary } from './changes.ts'
 import { listColumns } from './fields.ts'
 import { TABLE_OF, type Type } from './record.ts'

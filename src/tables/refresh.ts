@@ -40,7 +40,8 @@ export async function refresh(db: CommandSql, onBatch: (ids: number) => void): P
       const differing = await differingOf(db, table, ids)
       if (differing.length > 0) await renderAnew(db, table, differing)
       refreshed[name] += differing.length
-      onBatch((seen += ids.length))
+      seen += ids.length
+      onBatch(seen)
       after = ids.at(-1)
     }
   }

@@ -129,8 +129,8 @@ describe('axport erase', () => {
     const tombstones = await run('erasures', '--json')
     expect(tombstones).toContain('"user_id":9007199254740993,')
     expect(JSON.parse(tombstones)).toMatchObject([
-      { assessments: 0, role: expect.any(String) },
-      { user_id: 501, erased_at: expect.stringMatching(/^20.*Z$/), assessments: 3 },
+      { assessment_ids: [], role: expect.any(String) },
+      { user_id: 501, erased_at: expect.stringMatching(/^20.*Z$/), assessment_ids: [9001, 9002, 9003] },
     ])
     expect(await run('erasures')).toMatch(/^user id +erased at +role +assessments\n9007199254740993 .*\n501 /)
   })

@@ -43,6 +43,5 @@ test.each(['database', 'role'])(
     expect(await sql`select from erasures`).toHaveLength(0)
     // What only reads goes on.
     await succeed(url, 'integration', 'list')
-    await succeed(url, 'backup', `${emptyFolder()}/backup`)
   },
 )

@@ -33,7 +33,7 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('thirteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('twelve functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'complete_token',
@@ -42,7 +42,6 @@ test('thirteen functions run with the privileges of their owner, and PUBLIC cann
     'export_records_counted',
     'log_any_change',
     'note_integration',
-    'note_job',
     'note_secret',
     'purge_disclosures',
     'purge_ended_secrets',

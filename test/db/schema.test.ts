@@ -19,7 +19,6 @@ const LEFT_OUT = [
   'feeds',
   'feed_rejects',
   'feed_states',
-  'jobs',
   'disclosures',
   'erasures',
   'integration_history',

@@ -37,7 +37,6 @@ const ALLOWED = [
   'select feed_states',
   'select integration_secrets',
   'select integrations',
-  'select jobs',
   'select live_secrets',
   'select live_tokens',
   'select schema_migrations',

@@ -49,21 +49,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'db/grants, which is part of the program, with names that Postgres quoted itself with quote_ident()',
     parts: ['withNames(work.script, await namesFor(sql, role))'],
   },
-  'src/backup/statements.ts': {
-    why: 'names of tables from the constant KEPT, and of columns and types that Postgres wrote from its catalog',
-    parts: [
-      "arrays.join(', ')",
-      'isAfter',
-      'keys',
-      'last',
-      "literals.join(', ')",
-      'most',
-      'names',
-      'table',
-      'values',
-    ],
-  },
-  'src/tables/bulk.ts': {
+  'src/import/bulk.ts': {
     why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
     parts: ['drop', 'restore'],
   },

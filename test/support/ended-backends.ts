@@ -1,8 +1,7 @@
 import { expect } from 'bun:test'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import postgres from 'postgres'
-import { emptyFolder, start } from './executable.ts'
+import { start } from './executable.ts'
 import { ndjsonOf, organization, range } from './fixtures.ts'
 import { openWorld } from './operator.ts'
 import { seed } from './tier.ts'
@@ -27,7 +26,6 @@ export async function endBackends(times: number): Promise<void> {
   const database = await openWorld()
   const env = { DATABASE_URL: database.url }
   const killer = postgres(database.url, { max: 1, onnotice: () => {} })
-  const folder = emptyFolder()
   const moments = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { numRuns: 20_000, seed })
   let at = 0
   const next = () => moments[at++ % moments.length] ?? 0
@@ -42,7 +40,7 @@ export async function endBackends(times: number): Promise<void> {
   await database.sql.end()
   try {
     for (let ended = 0, round = 0; ended < times; round++) {
-      const { args, stdin, isDone } = callOf(round, killer, folder)
+      const { args, stdin, isDone } = callOf(round, killer)
       const running = await start(args, { env, ...(stdin !== undefined && { stdin: { text: stdin } }) })
       let hit = 0
       // A command takes some 300 ms, of which the start of the process is a good part.
@@ -74,7 +72,7 @@ export async function endBackends(times: number): Promise<void> {
 }
 
 /** The next command, and whether its change is there. */
-function callOf(round: number, sql: postgres.Sql, folder: string): Call {
+function callOf(round: number, sql: postgres.Sql): Call {
   const id = 1000 + round
   const exists = async (query: postgres.PendingQuery<postgres.Row[]>) => (await query).count > 0
   const calls: (() => Call)[] = [
@@ -87,7 +85,6 @@ function callOf(round: number, sql: postgres.Sql, folder: string): Call {
       args: ['integration', 'create', `Number ${id}`],
       isDone: () => exists(sql`select from integrations where name = ${`Number ${id}`}`),
     }),
-    () => ({ args: ['backup', join(folder, 'a.backup')] }),
     () => ({ args: ['refresh'] }),
     () => ({ args: ['doctor'] }),
     () => ({ args: ['migrate', '--time-zone', round % 2 === 0 ? 'Europe/Berlin' : 'UTC'] }),

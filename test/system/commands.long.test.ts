@@ -16,8 +16,7 @@ describe('docs/operate/commands.md', () => {
     postgres = await startCluster()
     await withConnection(postgres.url(), async sql => {
       await sql.unsafe("create role axport login password 'password'")
-      for (const name of ['axport', 'axport_restored'])
-        await sql.unsafe(`create database ${name} owner axport encoding UTF8 template template0`)
+      await sql.unsafe('create database axport owner axport encoding UTF8 template template0')
     })
   })
   afterAll(async () => {

@@ -80,7 +80,7 @@ requires(PGBOUNCER).describe('behind PgBouncer with the file in docs/operate/dat
   })
 
   test('every endpoint is back 2 s after databases were renamed as after a restore', async () => {
-    const [documented = ''] = codeUnder('Restore', 'sql', pageOf('backup.md'))
+    const [documented = ''] = codeUnder('5. The names', 'sql', pageOf('backup.md'))
     const statements = documented.trim().split('\n')
     expect(statements).toHaveLength(4)
     await expectBack(async trial => {

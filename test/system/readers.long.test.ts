@@ -1,15 +1,14 @@
 // Commands that change what is exported, while integrations read from the executable.
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import type { Sql } from 'postgres'
-import { cleanUp, emptyFolder } from '../support/executable.ts'
-import { get, LIST, newToken, postToken, successful } from '../support/http.ts'
+import { cleanUp } from '../support/executable.ts'
+import { get, LIST, newToken, successful } from '../support/http.ts'
 import { staleRecords } from '../support/import.ts'
 import { succeed } from '../support/operator.ts'
 import { Oracle } from '../support/oracle.ts'
 import type { Platform } from '../support/oracle-records.ts'
 import { type Served, serveWith } from '../support/served.ts'
-import { migratedDatabase, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { readOracle, store } from '../support/stored-platform.ts'
 import { withoutPerson } from '../support/without-person.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
@@ -108,23 +107,4 @@ test('refresh shows each reader all of what was written past the triggers, or no
   const after = stateOf(await readOracle(database.sql))
   await whileRead(PATHS, [before, after], ask, () => succeed(database.url, 'refresh'))
   expect(await staleRecords(database.sql)).toEqual([])
-})
-
-test('restore gives an integration its token and all records at once', async () => {
-  const file = join(emptyFolder(), 'all.backup')
-  await succeed(database.url, 'backup', file)
-  const { url, drop } = await migratedDatabase()
-  const other = await serveWith([], { DATABASE_URL: url })
-  const NOT_YET = 'unknown client'
-  const after = stateOf(platform)
-  const ask = async (path: string) => {
-    const answer = await postToken(other.url, credentials)
-    if (answer.status === 401) return NOT_YET
-    const { access_token } = successful(answer) as { access_token: string }
-    const { status, text } = await get(other.url, access_token, path)
-    return status === 404 ? undefined : status === 200 ? text : `${status} ${text}`
-  }
-  await whileRead(PATHS, [() => NOT_YET, after], ask, () => succeed(url, 'restore', file))
-  await other.end()
-  await drop()
 })

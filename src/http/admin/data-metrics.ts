@@ -12,10 +12,7 @@ export const SCHEMA_INFO = 'axport_schema_info'
 /** Numbers that take longer are absent from the metrics. */
 const DATA_TIMEOUT_MS = 1000
 
-type Data = Record<
-  'version' | 'imported' | 'backup' | 'rehearsal' | 'secret' | 'disclosing' | 'schema',
-  string | null
->
+type Data = Record<'version' | 'imported' | 'secret' | 'disclosing' | 'schema', string | null>
 type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'waiting', string | null>
 
 const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> = {
@@ -26,11 +23,6 @@ const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> 
   imported: [
     'last_import_timestamp_seconds',
     'When an import was last committed, also one that left out bad lines. Absent before the first.',
-  ],
-  backup: ['last_backup_timestamp_seconds', 'The time of the newest axport backup. Absent before the first.'],
-  rehearsal: [
-    'last_rehearsal_timestamp_seconds',
-    'When axport restore --rehearse last succeeded. Absent before the first.',
   ],
   secret: [
     'oldest_secret_timestamp_seconds',
@@ -52,7 +44,7 @@ const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> =
   waiting: ['rejected_rows', 'Rows that rounds have left out by --rejects, and that wait.'],
 }
 
-/** Adds what the database knows of its schema, of the data, of jobs, secrets and feeds, whether their processes run or not. */
+/** Adds what the database knows of its schema, of the data, of secrets and feeds, whether their processes run or not. */
 export function addDataMetrics(pool: ServingDatabase, registry: Registry): void {
   // One read for all metrics of a scrape, also while it takes the only connection.
   const readAll = shared(
@@ -101,8 +93,6 @@ const selectData = statement<Record<string, never>, Data>(
   sql`select
     (select max(position) from export_changes) as version,
     (select extract(epoch from last_import_at)::text from export_state) as imported,
-    (select extract(epoch from succeeded_at)::text from jobs where name = 'backup') as backup,
-    (select extract(epoch from succeeded_at)::text from jobs where name = 'rehearsal') as rehearsal,
     (
       select extract(epoch from min(s.created_at))::text
       from integration_secrets s join integrations i on i.id = s.integration_id

@@ -76,8 +76,6 @@ function data(read: Numbers): Row[] {
     ['last import', ago('axport_last_import_timestamp_seconds')],
     ['version of the data', read.text('axport_export_version')],
     ['disclosures', disclosures === undefined ? undefined : disclosures ? 'recorded' : 'off'],
-    ['last backup', ago('axport_last_backup_timestamp_seconds')],
-    ['last rehearsal', ago('axport_last_rehearsal_timestamp_seconds')],
     ['oldest secret', ago('axport_oldest_secret_timestamp_seconds', 'none')],
   ]
 }
