@@ -152,11 +152,6 @@ function givenFor(name: SettingName, environment: Environment): string | undefin
   return text && !text.startsWith('tcp://') ? text : undefined
 }
 
-/** The value of a variable that programs share, as HTTPS_PROXY; its name in lower case goes first, as for curl. */
-export function sharedVariable(name: string, environment: Environment = Bun.env): string | undefined {
-  return environment[name.toLowerCase()]?.trim() || environment[name]?.trim() || undefined
-}
-
 /** Gives a setting another default in this process. */
 export function preset(name: SettingName, value: string): void {
   if (givenFor(name, Bun.env) === undefined) Bun.env[name] = value

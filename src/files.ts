@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { Failure, TransientFailure } from './errors.ts'
+import { Failure } from './errors.ts'
 
 /** Writes bytes after those of the last call. */
 export type Write = (bytes: Uint8Array) => void | Promise<void>
@@ -60,6 +60,15 @@ export class Draft {
   readonly descriptor: number
   isOpen = true
 
+  /** A draft whose name is always the same: a killed process leaves one file at most. @throws Failure */
+  static of(output: string): Draft {
+    try {
+      return new Draft(output, `${output}.draft`)
+    } catch (error) {
+      throw writeFailure(error, output)
+    }
+  }
+
   /** @throws the error of the system */
   constructor(
     output: string,
@@ -83,34 +92,30 @@ export class Draft {
   /** Deletes the draft; does nothing after it was closed. */
   discard(): void {
     if (!this.isOpen) return
+    const { isReplaced } = this
     this.close()
-    fs.rmSync(this.path, { force: true })
+    if (!isReplaced) fs.rmSync(this.path, { force: true })
   }
-}
 
-/** Writes a draft beside `output`, which is discarded unless `write` puts it in place, also when the signal aborts. */
-export async function writeDraft(
-  output: string,
-  write: (draft: Draft) => Promise<void>,
-  signal?: AbortSignal,
-): Promise<void> {
-  // The name is always the same: a killed process leaves one file at most.
-  const draft = new Draft(output, `${output}.draft`)
-  signal?.addEventListener('abort', () => draft.discard())
-  try {
-    await write(draft)
-  } finally {
-    draft.discard()
+  [Symbol.dispose](): void {
+    this.discard()
+  }
+
+  /** Whether another process has made a draft of the same name. */
+  get isReplaced(): boolean {
+    return fs.statSync(this.path, { throwIfNoEntry: false })?.ino !== fs.fstatSync(this.descriptor).ino
   }
 }
 
 const flush = promisify(fs.fsync)
 
-/** Renames a complete draft to the output, with the mode of the file that it replaces. Its descriptor stays open. */
-export async function publish(descriptor: number, draft: string, output: string): Promise<void> {
+/** Makes a complete draft the output, with the mode of the file that it replaces. @throws the error of the system */
+export async function publish(draft: Draft, output: string): Promise<void> {
+  if (draft.isReplaced) throw new Failure(`another process is writing ${output}: nothing was written`)
   const replaced = fs.statSync(output, { throwIfNoEntry: false })
-  if (replaced) fs.chmodSync(draft, replaced.mode & 0o777)
-  await putInPlace(descriptor, draft, output)
+  if (replaced) fs.chmodSync(draft.path, replaced.mode & 0o777)
+  await putInPlace(draft.descriptor, draft.path, output)
+  draft.close()
 }
 
 /** The same with the mode of the draft. */
@@ -159,18 +164,12 @@ const REASONS: Record<string, string> = {
   ENOENT: 'there is no such folder',
   ENOTDIR: 'there is no such folder',
   EFBIG: 'the file would be larger than is permitted',
-  SQLITE_FULL: 'no space is left',
-  SQLITE_CANTOPEN: 'it is of another user, or its folder cannot be written',
 }
-
-/** Codes of errors that end when disk space is freed. */
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
 
 /** The failure that explains an error of writing to the operator; an error without a code stays as it is. */
 export function writeFailure(error: unknown, path: string): Error {
   if (error instanceof Failure) return error
   const { code, message } = error as { code?: string; message: string }
   if (code === undefined) return error as Error
-  const text = `cannot write ${path}: ${REASONS[code] ?? message}`
-  return FULL.has(code) ? new TransientFailure(text) : new Failure(text)
+  return new Failure(`cannot write ${path}: ${REASONS[code] ?? message}`)
 }

@@ -93,8 +93,7 @@ const STEPS = {
 function showStep(step: Progress, status: StatusLine): void {
   const { phase } = step
   if (phase === 'waiting') status.say('waiting for another import to finish …')
-  else if (phase === 'reading')
-    status.showProgress(phase, step.bytes, step.size, 'lines', { counted: step.lines })
+  else if (phase === 'reading') status.showProgress(phase, step.bytes, step.size, 'lines', step.lines)
   else if (phase === 'loading' || phase === 'rendering')
     status.showProgress(phase, step.done, step.total, 'assessments')
   else status.show(() => STEPS[phase])

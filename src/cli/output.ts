@@ -66,25 +66,19 @@ export class StatusLine {
   }
 
   /**
-   * Shows "loading 25 % (5 of 20 rows, 10/s, 2 s left)", with the rate of the phase. An earlier run has done `skipped` of
-   * `done`; `counted` is what is counted where `done` and `total` are bytes.
+   * Shows "loading 25 % (5 of 20 rows, 10/s, 2 s left)", with the rate of the phase. `counted` is what is counted
+   * where `done` and `total` are bytes.
    */
-  showProgress(
-    phase: string,
-    done: number,
-    total: number | undefined,
-    unit: string,
-    { skipped = 0, counted }: { skipped?: number; counted?: number } = {},
-  ): void {
+  showProgress(phase: string, done: number, total: number | undefined, unit: string, counted?: number): void {
     const now = performance.now()
     if (phase !== this.phase) this.phaseStart = now
     this.phase = phase
     this.show(() => {
       const seconds = (now - this.phaseStart) / 1000
-      const rate = seconds === 0 ? 0 : Math.round(((counted ?? done) - skipped) / seconds)
+      const rate = seconds === 0 ? 0 : Math.round((counted ?? done) / seconds)
       const share = total === undefined ? '' : ` ${total === 0 ? 100 : Math.floor((100 * done) / total)} %`
       const all = counted ?? (total === undefined ? done : `${done} of ${total}`)
-      const left = total === undefined ? '' : timeLeft(done - skipped, total - skipped, seconds)
+      const left = total === undefined ? '' : timeLeft(done, total, seconds)
       return `${phase}${share} (${all} ${unit}, ${rate}/s${left})`
     })
   }

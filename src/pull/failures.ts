@@ -1,5 +1,4 @@
 import { Failure } from '../errors.ts'
-import type { HttpProxy } from './proxy.ts'
 
 /** What went wrong with a request, in words for the person who runs the pull. */
 
@@ -25,45 +24,27 @@ export class Unanswered extends Error {
   }
 }
 
-/** The proxy as messages name it. */
-const named = ({ origin, variable }: HttpProxy) => `the proxy ${origin} that ${variable} names`
-
-/** An address and the proxy on the way to it, as messages name them. */
-export const routeTo = (address: string, proxy: HttpProxy | undefined) =>
-  proxy ? `${address} through ${named(proxy)}` : address
-
 /**
  * The failure of a request that got no answer, by the error codes of Bun's fetch.
  * @param origin "https://host:port"
  * @param isFirst the service has never answered
  */
-export function explain(
-  error: unknown,
-  origin: string,
-  proxy: HttpProxy | undefined,
-  isFirst: boolean,
-): Error {
-  if (error instanceof Failure) return error
+export function explain(error: unknown, origin: string, isFirst: boolean): Error {
   const { code = '', message } = error as { code?: string; message: string }
-  const route = routeTo(origin, proxy)
-  // Through a proxy, only its own address is looked up and connected to.
-  const peer = proxy ? named(proxy) : origin
-  if (code === 'ECONNREFUSED') return new Unanswered(`nothing listens at ${peer}`)
+  if (code === 'ECONNREFUSED') return new Unanswered(`nothing listens at ${origin}`)
   if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
-    return new Unanswered(`the host of ${peer} cannot be found (${code})`)
-  if (proxy && code === 'ERR_PROXY_TUNNEL') {
-    const [status = '0'] = /\b\d{3}\b/.exec(message) ?? []
-    return refusalByProxy(Number(status), origin, proxy)
-  }
+    return new Unanswered(`the host of ${origin} cannot be found (${code})`)
   if (code === 'ECONNRESET') {
-    const hint = isFirst && !proxy && origin.startsWith('http:') ? ', as a port for https:// does' : ''
-    return new Unanswered(`${route} closed the connection${hint}`)
+    const hint = isFirst && origin.startsWith('http:') ? ', as a port for https:// does' : ''
+    return new Unanswered(`${origin} closed the connection${hint}`)
   }
+  if (code === 'ERR_PROXY_TUNNEL')
+    return new Unanswered(`the proxy of the environment does not connect to ${origin}: see HTTPS_PROXY`)
   if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|CRL_/.test(code))
-    return new Failure(`the certificate of ${route} ${wrongCertificate(code)}`)
+    return new Failure(`the certificate of ${origin} ${wrongCertificate(code)}`)
   if (['EPROTO', 'Malformed_HTTP_Response', 'ResponseHeadersTooLarge'].includes(code))
-    return new Failure(`${route} does not speak that protocol: check http:// or https://, and the port`)
-  return new Unanswered(`the request to ${route} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
+    return new Failure(`${origin} does not speak that protocol: check http:// or https://, and the port`)
+  return new Unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
 }
 
 function wrongCertificate(code: string): string {
@@ -75,38 +56,30 @@ function wrongCertificate(code: string): string {
   return `is not trusted (${code}): name the file of its authority in NODE_EXTRA_CA_CERTS`
 }
 
-/** The failure behind the status with which a proxy refused to open a tunnel. */
-function refusalByProxy(status: number, origin: string, proxy: HttpProxy): Unanswered | Failure {
-  if (status === 407)
-    return new Failure(
-      `${named(proxy)} asks for a user and a password: write them as http://user:password@host:port`,
-    )
-  const refused = `${named(proxy)} answered ${status}, not with a connection to ${origin}`
-  return TEMPORARY.includes(status) ? new Unanswered(refused) : new Failure(`${refused}: ask who runs it`)
-}
-
 /** The body of a 200 with JSON, not of a login page. `url` has no query, which may hold names. @throws the failure */
-export function bodyOf(answer: Answer, url: string, proxy: HttpProxy | undefined): Uint8Array {
-  if (answer.status !== 200) throw refusal(answer, url, proxy)
+export function bodyOf(answer: Answer, url: string): Uint8Array {
+  if (answer.status !== 200) throw refusal(answer, url)
   if (isJson(answer)) return answer.body
   const [type = 'nothing'] = /^[\w.+/-]{1,100}/.exec(answer.headers.get('content-type') ?? '') ?? []
-  throw new Failure(`${routeTo(url, proxy)} answered ${type}, not JSON: is that the base URL of an axport?`)
+  throw new Failure(`${url} answered ${type}, not JSON: is that the base URL of an axport?`)
 }
 
 const isJson = ({ headers }: Answer) => JSON_TYPE.test(headers.get('content-type') ?? '')
 
-function refusal(answer: Answer, url: string, proxy: HttpProxy | undefined): Unanswered | Failure {
+function refusal(answer: Answer, url: string): Unanswered | Failure {
   const { status, headers } = answer
-  const route = routeTo(url, proxy)
   if (TEMPORARY.includes(status))
-    return new Unanswered(`${route} answered ${status}`, readRetryAfter(headers.get('retry-after')))
-  if (proxy && status === 407) return refusalByProxy(status, new URL(url).origin, proxy)
-  if (status >= 300 && status < 400) return new Failure(redirected(route, url, headers.get('location') ?? ''))
-  if (status === 511) return new Failure(`the network asks for a login before it lets requests through (511)`)
+    return new Unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
+  if (status >= 300 && status < 400) return new Failure(redirected(url, headers.get('location') ?? ''))
+  if (status === 407)
+    return new Failure(
+      'the proxy asks for a user and a password: write them into HTTP_PROXY as http://user:password@host:port',
+    )
+  if (status === 511) return new Failure('the network asks for a login before it lets requests through (511)')
   if (status === 414 || status === 431)
-    return new Failure(`${route} answered ${status}, the request is too long: give the filters fewer values`)
+    return new Failure(`${url} answered ${status}, the request is too long: give the filters fewer values`)
   const message = messageOf(answer)
-  if (!message) return new Failure(`${route} answered ${status}: is that the base URL of an axport?`)
+  if (!message) return new Failure(`${url} answered ${status}: is that the base URL of an axport?`)
   return /(tenant|product) ids/.test(message)
     ? new Failure(`the service refused: ${message}; its operator has to attach organizations and products`)
     : new Failure(`the service refused: ${message} (status ${status})`)
@@ -116,10 +89,10 @@ function refusal(answer: Answer, url: string, proxy: HttpProxy | undefined): Una
  * What a redirect means. It is not followed, and no other host is recommended: the login page of a network redirects,
  * too, and would get the secret.
  */
-function redirected(route: string, from: string, location: string): string {
+function redirected(from: string, location: string): string {
   const [{ origin, protocol, hostname }, target] = [new URL(from), URL.parse(location, from)]
   // The origin alone: the rest of the location is text of an unknown host.
-  const text = target ? `${route} redirects to ${target.origin}` : `${route} redirects`
+  const text = target ? `${from} redirects to ${target.origin}` : `${from} redirects`
   if (target?.origin === origin) return `${text}: check the path of --base-url`
   if (protocol === 'http:' && target?.protocol === 'https:' && target.hostname === hostname)
     return `${text}: give --base-url with https://`

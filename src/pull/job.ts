@@ -1,7 +1,7 @@
 import { type Filter, fieldOf, LIST_PARAMETERS, MAX_PAGE, type Order, type Sort } from '../contract.ts'
 import type { Write } from '../files.ts'
 import type { Limit } from '../limit.ts'
-import type { ClientObserver, Service } from './client.ts'
+import type { Service } from './client.ts'
 import type { Form } from './formats.ts'
 
 /** What to pull: the values of each filter as text, and the order of the records. */
@@ -11,7 +11,7 @@ export interface Query {
   order: Order
 }
 
-/** The query string of a list request, without its offset; the same text for the same query. */
+/** The query string of a list request, without its offset. */
 export function queryString({ filter, sort, order }: Query): string {
   const parameters = new URLSearchParams({ page: String(MAX_PAGE), sort, order })
   for (const name in LIST_PARAMETERS)
@@ -33,26 +33,19 @@ export interface PullJob extends Form {
 
 /** What to compare the records of a pull with, and where to write the differences. */
 export interface Comparison {
-  /** The output of an earlier pull with a comparison, or a file without records. */
+  /** The output of an earlier pull, or a file without records. */
   previous: string
-  /** A file of NDJSON, compressed if its name says so. */
   changes: string
   /** The most records that may be removed. A share always allows ten. */
   maxRemoved: Limit
 }
 
-/** How far a pull is, in records. */
-export type PullProgress =
-  /** The records of an earlier run are read from its partial file. */
-  | { phase: 'resuming'; done: number; total: number }
-  | { phase: 'pulling'; done: number; total: number /** Of `done`, by an earlier run. */; resumed: number }
-  /** The records of the previous file, then those that were read. */
-  | { phase: 'comparing'; done: number; total: number }
-  | { phase: 'writing'; done: number; total: number }
-
 /** What a pull reports, and the signal that ends it. */
-export interface PullObserver extends ClientObserver {
-  onProgress(progress: PullProgress): void
+export interface PullObserver {
+  /** How many records were read, and how many there are. */
+  onProgress(done: number, total: number): void
+  /** A request failed, and is sent again in so many milliseconds. */
+  onPause(reason: string, milliseconds: number): void
   /** A line for the person who runs the pull. */
   onNote(text: string): void
   signal: AbortSignal
@@ -61,8 +54,6 @@ export interface PullObserver extends ClientObserver {
 /** The result of a finished pull. */
 export interface PullResult {
   records: number
-  /** How many of them an earlier, interrupted run had read. */
-  resumed: number
   /** How often everything was read again, because the data changed. */
   restarts: number
   /** Undefined without a comparison. */

@@ -1,18 +1,19 @@
 import { fstatSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { Failure, IncompleteFailure, TransientFailure } from '../errors.ts'
-import { type Draft, isDevice, outputPath, type Write, writeDraft, writeFailure } from '../files.ts'
-import { askedBy } from './asked.ts'
-import { checkComparison, writeChanges } from './comparison.ts'
+import { Failure } from '../errors.ts'
+import { Draft, isDevice, outputPath, publish, type Write, writeFailure } from '../files.ts'
+import { Changes, checkComparison } from './changes.ts'
+import { Client } from './client.ts'
 import { writeAs } from './formats.ts'
 import type { PullJob, PullObserver, PullResult } from './job.ts'
-import { PartialFile } from './partial-file.ts'
-import { Changed, Position, walk } from './walk.ts'
+import { Changed, walk } from './walk.ts'
 
 /** After so many changes, the data changes faster than it can be read. */
 const MAX_STARTS = 5
 
-/** Reads the whole list. A file is replaced as a whole. Throws IncompleteFailure when the same command can continue. */
+const NONE = 'no assessment matches (--fail-if-empty): check the filters, or ask the operator about the scope'
+
+/** Reads the whole list. A file is replaced when all of it was read; until then, and after an error, it stays. */
 export async function pull(job: PullJob, observer: PullObserver): Promise<PullResult> {
   const { out } = job
   if (typeof out !== 'string') return await pullIntoStream(job, out, observer)
@@ -26,64 +27,29 @@ export async function pull(job: PullJob, observer: PullObserver): Promise<PullRe
   }
 }
 
-const NONE = 'no assessment matches (--fail-if-empty): check the filters, or ask the operator about the scope'
-
 async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
-  const position = new Position()
   try {
-    await writeAs(job, walk(job, position, observer), write)
+    const pages = walk(new Client(job.service, observer), job.query, observer)
+    const records = await writeAs(job, pages, write)
+    if (records === 0 && job.failIfEmpty) throw new Failure(NONE)
+    return { records, restarts: 0 }
   } catch (error) {
     if (!(error instanceof Changed)) throw error
     throw new Failure(
       `the output is incomplete, the data changed (${error.message}): a pull into a file starts over by itself`,
     )
   }
-  if (position.size === 0 && job.failIfEmpty) throw new Failure(NONE)
-  return { records: position.size, resumed: 0, restarts: 0 }
 }
 
-/** Reads into a partial file of NDJSON, whatever the format: any later run can continue. Then publishes the output. */
+/** Starts over when the data changes. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
-  // Whatever the format: the partial file is the same for all of them.
-  const asked = askedBy(job)
-  const comparison = job.comparison && checkComparison(job.comparison, output, asked)
-  const partial = new PartialFile(output, asked)
-  observer.signal.addEventListener('abort', () => partial.leave())
-  try {
-    const resumed = await partial.resume(observer)
-    const restarts = await fill(partial, job, observer)
-    if (partial.records === 0 && job.failIfEmpty) throw new Failure(`${NONE}; nothing was written`)
-    const changes = comparison && (await writeChanges(comparison, partial, observer))
-    if (job.format === 'ndjson' && !job.compression) await publish(partial, partial, output, observer)
-    else await convert(partial, job, output, observer)
-    return {
-      records: partial.records,
-      resumed: restarts > 0 ? 0 : resumed,
-      restarts,
-      ...(changes && { changes }),
-    }
-  } catch (thrown) {
-    const error = writeFailure(thrown, output)
-    const { records, position } = partial
-    partial.leave()
-    if (!(error instanceof Failure) || records === 0) throw error
-    const kept = `${error.message}; ${records} of ${position.count} assessments are kept`
-    if (error instanceof TransientFailure)
-      throw new IncompleteFailure(`${kept}: run the same command again to go on`)
-    throw new Failure(`${kept} for when that is mended`)
-  }
-}
-
-/** Reads until the partial file is complete; returns how often it started over. */
-async function fill(partial: PartialFile, job: PullJob, observer: PullObserver): Promise<number> {
+  const comparison = job.comparison && checkComparison(job.comparison, output)
+  const client = new Client(job.service, observer)
   for (let restarts = 0; ; restarts++) {
     try {
-      for await (const lines of walk(job, partial.position, observer)) partial.append(lines)
-      return restarts
+      return { ...(await readInto(output, { ...job, comparison }, client, observer)), restarts }
     } catch (error) {
-      if (!(error instanceof Changed)) throw error
-      observer.onProgress({ phase: 'pulling', done: 0, total: partial.position.count, resumed: 0 })
-      partial.clear()
+      if (!(error instanceof Changed)) throw writeFailure(error, output)
       const change = `the data changed (${error.message})`
       if (restarts + 1 === MAX_STARTS)
         throw new Failure(`${change} in each of ${MAX_STARTS} tries: pull when nothing is imported`)
@@ -92,26 +58,33 @@ async function fill(partial: PartialFile, job: PullJob, observer: PullObserver):
   }
 }
 
-/** Writes the lines of the partial file in the format of the job, and makes that the output. */
-async function convert(partial: PartialFile, job: PullJob, output: string, observer: PullObserver) {
-  const write = async (draft: Draft) => {
-    await writeAs(job, partial.read('writing', observer), bytes => draft.write(bytes))
-    await publish(partial, draft, output, observer)
-  }
-  await writeDraft(output, write, observer.signal)
+/** Reads the list once into drafts, and then puts the changes in place, and then the output. @throws Changed */
+async function readInto(
+  output: string,
+  { comparison, ...job }: PullJob,
+  client: Client,
+  observer: PullObserver,
+): Promise<Pick<PullResult, 'records' | 'changes'>> {
+  using drafts = new DisposableStack()
+  observer.signal.addEventListener('abort', () => drafts.dispose(), { once: true })
+  const draft = drafts.use(Draft.of(output))
+  const changes = comparison && new Changes(comparison)
+  if (changes) drafts.use(changes.draft)
+
+  const pages = walk(client, job.query, observer)
+  const records = await writeAs(job, changes?.of(pages) ?? pages, bytes => draft.write(bytes))
+  if (records === 0 && job.failIfEmpty) throw new Failure(`${NONE}; nothing was written`)
+  if (comparison && changes) await publish(changes.draft, comparison.changes)
+  if (records === 0) warnOfLoss(draft, output, observer)
+  await publish(draft, output)
+  return { records, ...(changes && { changes: changes.counts }) }
 }
 
-/** Makes `draft` the output. Warns before a larger file is replaced by one without records. */
-async function publish(
-  partial: PartialFile,
-  draft: Pick<Draft, 'descriptor' | 'path'>,
-  output: string,
-  { onWarning }: PullObserver,
-) {
+/** Says so before a larger file is replaced by one without records. */
+function warnOfLoss(draft: Draft, output: string, { onNote }: PullObserver): void {
   const size = statSync(output, { throwIfNoEntry: false })?.size ?? 0
-  if (partial.records === 0 && size > fstatSync(draft.descriptor).size)
-    onWarning(
+  if (size > fstatSync(draft.descriptor).size)
+    onNote(
       `no assessment matches: ${output}, which had ${size} bytes, is replaced by a file without records; --fail-if-empty keeps it`,
     )
-  await partial.publish(draft)
 }

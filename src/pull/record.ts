@@ -2,7 +2,7 @@ import type { TProperties, TSchema } from '@sinclair/typebox'
 import { AssessmentRecord, isDay, ResultPart } from '../contract.ts'
 
 /** The kinds of values that the contract gives to its fields. */
-export type FieldKind = 'id' | 'text' | 'text or null' | 'day'
+type FieldKind = 'id' | 'text' | 'text or null' | 'day'
 
 /** The fields of contract R2 and R7 in their order, but for `results`. */
 export const RECORD_FIELDS = kindsOf(AssessmentRecord.properties)
@@ -14,45 +14,40 @@ function kindsOf({ results, ...fields }: TProperties): Record<string, FieldKind>
   return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, kindOf(schema)]))
 }
 
-/** The fields of the contract, and any others that the service sent. An id above 2^53 is a bigint. */
-export type PulledRecord = Record<string, unknown> & {
+/** A record with the fields of the contract, and any others that the service sent. */
+export interface Pulled {
+  /** A bigint above 2^53. */
   id: number | bigint
-  results: Record<string, unknown>[]
+  fields: Record<string, unknown> & { results: Record<string, unknown>[] }
+  /** The record as JSON: the bytes that the service sent, if that was compact JSON. */
+  line: string
 }
 
-/** A page of the list (contract L5). */
+/** A page of the list (contract L5): with all records that match, offset and page size as the service understood them. */
 export interface Page {
-  ids: PulledRecord['id'][]
-  /** The records as JSON: the bytes that the service sent, if that was compact JSON. */
-  lines: string[]
-  /** Contract L6: all records that match, the offset and the page size as the service understood them. */
-  meta: { count: number; offset: number; page: number }
+  records: Pulled[]
+  count: number
+  offset: number
+  page: number
 }
 
 /** The bytes are not the JSON of the contract. The message names a field or a fault, and quotes no data. */
 export class UnexpectedJson extends Error {}
 
-/** Reads the body of a page. Throws UnexpectedJson unless all of it is as the contract says. */
+/** Reads the body of a page. @throws UnexpectedJson unless all of it is as the contract says */
 export function readPage(body: Uint8Array): Page {
   const text = decode(body)
-  const { data, meta } = (parseJson(text) ?? {}) as { data?: PulledRecord[]; meta?: Page['meta'] }
+  const { data, meta } = (parseJson(text) ?? {}) as { data?: unknown; meta?: Omit<Page, 'records'> }
   if (!Array.isArray(data)) throw new UnexpectedJson('data is no array')
   if (!meta || ![meta.count, meta.offset, meta.page].every(isCount))
     throw new UnexpectedJson('meta is no page')
   const replacer = LARGE_NUMBER.test(text) ? writeExactly : undefined
-  const records = data.map(checked)
-  const lines = records.map(record => JSON.stringify(record, replacer))
-  return { ids: records.map(({ id }) => id), lines, meta }
+  const records = data.map(value => ({ ...checked(value), line: JSON.stringify(value, replacer) }))
+  return { ...meta, records }
 }
 
-/** The records of whole NDJSON lines. Throws UnexpectedJson unless each is a record of the contract. */
-export const readRecords = (lines: Uint8Array): PulledRecord[] => splitLines(lines).map(readRecord)
-
-/** The texts of whole NDJSON lines. Throws UnexpectedJson for bytes that are not UTF-8. */
-export const splitLines = (lines: Uint8Array): string[] => decode(lines).split('\n').slice(0, -1)
-
-/** Throws UnexpectedJson unless the text is a record of the contract. */
-export const readRecord = (text: string): PulledRecord => checked(parseJson(text))
+/** Reads a line of NDJSON. @throws UnexpectedJson unless it is a record of the contract */
+export const readRecord = (line: string): Pulled => ({ ...checked(parseJson(line)), line })
 
 /** Rejects bytes that are not UTF-8, and keeps a byte order mark, which JSON.parse rejects. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -90,12 +85,12 @@ const writeExactly = (_: string, value: unknown) =>
   typeof value === 'bigint' ? rawJSON(String(value)) : value
 
 /** The value, if it is a record of the contract. */
-function checked(value: unknown): PulledRecord {
-  const record = value as PulledRecord
-  checkFields(record, RECORD_FIELDS, 'a record')
-  if (!Array.isArray(record.results)) throw new UnexpectedJson('results of a record is no array')
-  for (const part of record.results) checkFields(part, PART_FIELDS, 'a part')
-  return record
+function checked(value: unknown): Pick<Pulled, 'id' | 'fields'> {
+  const fields = value as Pulled['fields']
+  checkFields(fields, RECORD_FIELDS, 'a record')
+  if (!Array.isArray(fields.results)) throw new UnexpectedJson('results of a record is no array')
+  for (const part of fields.results) checkFields(part, PART_FIELDS, 'a part')
+  return { id: fields.id as Pulled['id'], fields }
 }
 
 const MAX_ID = 2n ** 63n - 1n

@@ -12,7 +12,7 @@ const stage = usePullStage()
 describe('axport pull', () => {
   test('chooses the format by the ending of the file or by --format, and needs no database', async () => {
     const folder = emptyFolder()
-    for (const name of ['a.ndjson', 'a.jsonl', 'a.csv', 'a.parquet', 'b.txt']) {
+    for (const name of ['a.ndjson', 'a.jsonl', 'a.csv', 'b.txt']) {
       const out = join(folder, name)
       const args = stage.pulling(out, ...(name === 'b.txt' ? ['--format', 'ndjson'] : []))
       expect(await axport(args, { env: stage.env })).toEqual({
@@ -21,35 +21,32 @@ describe('axport pull', () => {
         stderr: '',
       })
     }
-    expect(readdirSync(folder).sort()).toEqual(['a.csv', 'a.jsonl', 'a.ndjson', 'a.parquet', 'b.txt'])
+    expect(readdirSync(folder).sort()).toEqual(['a.csv', 'a.jsonl', 'a.ndjson', 'b.txt'])
     for (const name of ['a.ndjson', 'a.jsonl', 'b.txt'])
       expect(linesOf(join(folder, name))).toEqual(stage.expected)
     expect(linesOf(join(folder, 'a.csv'))[0]).toStartWith('id,seid,')
-    expect(readFileSync(join(folder, 'a.parquet')).subarray(0, 4).toString()).toBe('PAR1')
   })
 
   test('takes the secret from a file, and prints its result as JSON', async () => {
     const cwd = emptyFolder()
     writeFileSync(join(cwd, 'secret'), `${stage.env.AXPORT_CLIENT_SECRET}\n`)
     const args = stage.pulling('x.ndjson', '--client-secret-file', 'secret', '--json')
-    const result = { records: 1000, file: 'x.ndjson', format: 'ndjson', resumed: 0, restarts: 0 }
+    const result = { records: 1000, file: 'x.ndjson', format: 'ndjson', restarts: 0 }
     expect(JSON.parse((await axport(args, { cwd })).stdout)).toEqual(result)
   })
 
-  test('compresses NDJSON and CSV if the name ends in .gz or .zst, into a file and into a device', async () => {
+  test('compresses NDJSON and CSV if the name ends in .gz, into a file and into a device', async () => {
     const cwd = emptyFolder()
     const unpacked = async (name: string) => {
       const { stdout } = await axport(stage.pulling(name), { env: stage.env, cwd })
       expect(stdout).toBe(`wrote 1000 assessments to ${name}\n`)
-      const bytes = readFileSync(join(cwd, name))
-      const plain = name.endsWith('.zst') ? Bun.zstdDecompressSync(bytes) : Bun.gunzipSync(bytes)
-      return Buffer.from(plain).toString()
+      return Buffer.from(Bun.gunzipSync(readFileSync(join(cwd, name)))).toString()
     }
     const lines = stage.expected.map(line => `${line}\n`).join('')
-    expect(await unpacked('a.ndjson.zst')).toBe(lines)
-    const csv = await unpacked('a.csv.zst')
+    expect(await unpacked('a.ndjson.gz')).toBe(lines)
+    const csv = await unpacked('a.csv.gz')
     expect(csv).toStartWith('id,seid,')
-    expect(await unpacked('a.csv.GZ')).toBe(csv)
+    expect(await unpacked('b.csv.GZ')).toBe(csv)
     // The command writes into a named pipe, which gzip reads at the same time.
     const piped = `mkfifo a.jsonl.gz; gzip -dc < a.jsonl.gz > plain & "$AXPORT" ${stage.pulling('a.jsonl.gz').join(' ')}; wait`
     expect((await shell(piped, { env: stage.env, cwd })).code).toBe(0)

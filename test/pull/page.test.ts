@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readPage, UnexpectedJson } from '../../src/pull/record.ts'
-import { Position } from '../../src/pull/walk.ts'
 import { holds } from '../support/property.ts'
 import { pageOf, record } from '../support/pull.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
-const read = (text: string) => readPage(bytes(text))
+
+/** The lines and the ids of a page, and what it says of the list. */
+function read(text: string) {
+  const { records, ...meta } = readPage(bytes(text))
+  return { lines: records.map(({ line }) => line), ids: records.map(({ id }) => id), meta }
+}
 
 /** The required fields of the contract, equal in all of these records. */
 const CONTRACT = JSON.parse(record(1)) as { results: object[] }
@@ -113,33 +117,5 @@ describe('a page', () => {
     ['a line break in text', pageOf([record(1).replace('"F"', '"a\nb"')], 1, 0)],
   ])('is refused if it is %s', (_, text) => {
     expect(() => read(text)).toThrow(UnexpectedJson)
-  })
-})
-
-describe('a set of ids', () => {
-  test('counts its distinct ids up to 2^63 − 1', async () => {
-    const few = fc.array(
-      fc.oneof(fc.bigInt(0n, 20n), fc.bigInt(2n ** 63n - 20n, 2n ** 63n - 1n), fc.bigInt(0n, 2n ** 63n - 1n)),
-    )
-    await holds(
-      fc.property(few, ids => {
-        const set = new Position()
-        for (const id of ids) set.add(id)
-        expect([set.size, set.distinct()]).toEqual([ids.length, new Set(ids).size])
-      }),
-      { runs: 40, thorough: 200 },
-    )
-  })
-
-  test('counts millions of distinct ids, also between two additions', () => {
-    const set = new Position()
-    const million = 1 << 20
-    for (let id = million; id > 0; id--) set.add(BigInt(id))
-    expect(set.distinct()).toBe(million)
-    // The set already contains every third id. The last id is far from the others.
-    for (let id = 0; id < million; id++) set.add(BigInt(id % 3 === 0 ? id + 1 : million + id + 1))
-    set.add(2n ** 63n - 1n)
-    const known = Math.ceil(million / 3)
-    expect([set.size, set.distinct()]).toEqual([2 * million + 1, 2 * million + 1 - known])
   })
 })

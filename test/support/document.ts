@@ -13,6 +13,9 @@ const FEED = pageOf('feed.md')
 /** The text of docs/operate/ids.md. */
 export const IDS = pageOf('ids.md')
 
+/** The text of docs/integrate/pull.md. */
+export const PULL = readFileSync(join(ROOT, 'docs', 'integrate', 'pull.md'), 'utf8')
+
 /** The text of docs/integrate/sync.md. */
 export const SYNC = readFileSync(join(ROOT, 'docs', 'integrate', 'sync.md'), 'utf8')
 

@@ -95,7 +95,7 @@ export async function ended(running: Running, { timeoutMs = 90_000 }: RunOptions
 
 /** Progress lines, which a command prints only if a step takes seconds, as any step may on a busy machine. */
 const PROGRESS =
-  /^(waiting for the database|(reading|loading|rendering|resuming|pulling|comparing|writing) .*\(|looked through|checking|building indexes|loaded, gathering statistics).*\n/gm
+  /^(waiting for the database|(reading|loading|rendering|pulling) .*\(|looked through|checking|building indexes|loaded, gathering statistics).*\n/gm
 
 /** Starts any program. cleanUp() kills it if it still runs. */
 export function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin }: RunOptions): Running {

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parquetReadObjects } from 'hyparquet'
 import type { Form } from '../../src/pull/formats.ts'
-import type { Comparison, PullProgress, PullResult, Query } from '../../src/pull/job.ts'
+import type { Comparison, PullResult, Query } from '../../src/pull/job.ts'
 import { pull } from '../../src/pull/pull.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
 import { cleanUp, emptyFolder } from './executable.ts'
@@ -142,9 +141,8 @@ export interface PullOptions extends Partial<Form> {
 export interface Pulled {
   result: PullResult
   notes: string[]
-  warnings: string[]
   pauses: [reason: string, milliseconds: number][]
-  progress: PullProgress[]
+  progress: [done: number, total: number][]
 }
 
 /**
@@ -160,9 +158,8 @@ export async function pullFrom(
   const { query, timeoutMs = 20_000, retryForMs = 20_000, signal, ...others } = options
   const reports = {
     notes: [] as string[],
-    warnings: [] as string[],
     pauses: [] as Pulled['pauses'],
-    progress: [] as PullProgress[],
+    progress: [] as Pulled['progress'],
   }
   const result = await pull(
     {
@@ -173,10 +170,9 @@ export async function pullFrom(
       out,
     },
     {
-      onProgress: progress => reports.progress.push(progress),
+      onProgress: (...progress) => reports.progress.push(progress),
       onPause: (reason, milliseconds) => reports.pauses.push([reason, milliseconds]),
       onNote: note => reports.notes.push(note),
-      onWarning: warning => reports.warnings.push(warning),
       signal: signal ?? new AbortController().signal,
     },
   )
@@ -189,10 +185,3 @@ export const ANY_CREDENTIALS = { clientId: 'id', clientSecret: 'Xq7Secret' }
 export const outputIn = (name = 'out.ndjson') => join(emptyFolder(), name)
 
 export const linesOf = (path: string) => readFileSync(path, 'utf8').split('\n').slice(0, -1)
-
-/** The rows of a Parquet file. */
-export function readParquet(path: string): Promise<Record<string, unknown>[]> {
-  const { buffer, byteOffset, byteLength } = readFileSync(path)
-  const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer
-  return parquetReadObjects({ file, compressors: { ZSTD: bytes => Bun.zstdDecompressSync(bytes) } })
-}
