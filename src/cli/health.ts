@@ -63,7 +63,8 @@ type Found = { ready: true; answer: Readiness } | { ready: false; answer?: Readi
 async function ask(url: string): Promise<Found> {
   let answer: Readiness
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
+    // The service is on this machine: no proxy of the environment leads there.
+    const response = await fetch(url, { proxy: false, signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
     answer = (await response.json()) as Readiness
     if (!Array.isArray(answer.checks)) throw new Error('no checks')
   } catch (error) {

@@ -40,6 +40,15 @@ test('axport health exits with 1 and names what is wrong', async () => {
   expect(errorLine(await health({}), 1)).toStartWith('ADMIN_PORT is not set')
 })
 
+test('axport health uses no proxy of the environment', async () => {
+  const running = await world.serve()
+  const { port } = new URL(running.admin)
+  const dead = `http://127.0.0.1:${await freePort()}`
+  const variables = { HTTP_PROXY: dead, http_proxy: dead, ALL_PROXY: dead }
+  expect((await health({ ADMIN_PORT: port, ...variables })).stdout).toBe('ready\n')
+  await running.end()
+})
+
 test('axport health does not take another server for the service', async () => {
   using other = Bun.serve({ port: 0, fetch: () => Response.json({ ready: true }) })
   expect(errorLine(await health({ ADMIN_PORT: String(other.port) }), 1)).toEndWith(
