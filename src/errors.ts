@@ -1,9 +1,6 @@
 /** A foreseen failure that the operator can do something about: one line with fault and remedy. Exit code 1. */
 export class Failure extends Error {}
 
-/** A failure that may not occur again if the command is repeated. */
-export class TransientFailure extends Failure {}
-
 /** The connection was lost while a transaction was being committed: nobody knows whether it was. Exit code 1. */
 export class UncertainFailure extends Failure {
   /** @param result what the transaction has returned */
@@ -11,9 +8,6 @@ export class UncertainFailure extends Failure {
     super('the connection to the database was lost while committing')
   }
 }
-
-/** A pull did a part of its work, which stays. Exit code 75, EX_TEMPFAIL. */
-export class IncompleteFailure extends Failure {}
 
 /** A command was called wrongly: exit code 2. */
 export class UsageFailure extends Error {}

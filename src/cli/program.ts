@@ -1,6 +1,6 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { dropForeignSettings } from '../config.ts'
-import { IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
+import { Interrupted, UsageFailure } from '../errors.ts'
 import { describeError } from '../postgres/describe-error.ts'
 import { newCommand } from './arguments.ts'
 import { configCommand } from './config.ts'
@@ -29,7 +29,6 @@ export async function run(args: string[]): Promise<number> {
     const line = describeError(error, args[0])
     if (line !== '') process.stderr.write(`axport: ${line}\n`)
     if (error instanceof Interrupted) return 130
-    if (error instanceof IncompleteFailure) return 75
     return error instanceof UsageFailure ? 2 : 1
   }
 }

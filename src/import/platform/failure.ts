@@ -1,4 +1,4 @@
-import { Failure, TransientFailure } from '../../errors.ts'
+import { Failure } from '../../errors.ts'
 import { connectionFailure, verdictOn } from '../../postgres/failures.ts'
 import { lineAt, type Query } from './queries.ts'
 
@@ -19,10 +19,10 @@ export function unreachable(error: unknown): Failure {
   const failure = connectionFailure(error)
   if (failure instanceof Failure) {
     const message = failure.message.replace('cannot reach the database', 'cannot reach the platform')
-    return new TransientFailure(ofPlatform(message).replace('axport doctor', CHECK), { cause: error })
+    return new Failure(ofPlatform(message).replace('axport doctor', CHECK), { cause: error })
   }
   const { code = 'unknown error' } = failure as { code?: string }
-  return new TransientFailure(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
+  return new Failure(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
 }
 
 /** The error for an invalid URL. */
@@ -50,7 +50,7 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
   const verdict = verdictOn(error)
   const { file } = query
   if (verdict === 'cut')
-    return new TransientFailure(
+    return new Failure(
       `${file}: the platform went away before all was read; nothing was loaded: run the same command again`,
       { cause: error },
     )
@@ -58,7 +58,7 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
   const line = position === undefined ? undefined : lineAt(query, statement, Number(position))
   const where = line === undefined ? file : `${file} line ${line}`
   const message = `${where}: ${reason(error as PostgresError)} (SQLSTATE ${code})${adviceOn(code, file)}`
-  return new (verdict === 'unforeseen' ? Failure : TransientFailure)(message, { cause: error })
+  return new Failure(message, { cause: error })
 }
 
 /**

@@ -41,7 +41,7 @@ export interface Snapshot {
  * Connects, and begins a read-only snapshot.
  * @param last the last success; undefined to read all
  * @param overlap seconds before it that are read again
- * @throws Failure for an invalid URL; TransientFailure for a platform that cannot be reached
+ * @throws Failure for an invalid URL, or a platform that cannot be reached
  */
 export async function openSnapshot(
   text: string,
