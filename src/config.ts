@@ -59,11 +59,11 @@ export const SETTINGS = {
   },
   ADMIN_HOST: {
     fallback: '127.0.0.1',
-    meaning: 'The address to listen on for operators: a page at /, and /live, /ready and /metrics.',
+    meaning: 'The address to listen on for operators: /live, /ready and /metrics.',
   },
   ADMIN_PORT: {
     meaning:
-      'The port for operators: a page at /, and /live, /ready and /metrics; 0 for any free one. Not set: there is none.',
+      'The port for operators: /live, /ready and /metrics; 0 for any free one. Not set: there is none.',
     read: wholeNumber(0, 65535),
   },
   TRUSTED_PROXIES: {

@@ -4,8 +4,6 @@ import { Counters } from '../counters.ts'
 import { Failure } from '../errors.ts'
 import { databaseChecks } from '../http/admin/database-checks.ts'
 import { Metrics } from '../http/admin/metrics.ts'
-import { lastHour, Minutes } from '../http/admin/minutes.ts'
-import type { ServiceNumbers } from '../http/admin/page.ts'
 import { type Check, type Readiness, readinessOf } from '../http/admin/readiness.ts'
 import { startServer } from '../http/server.ts'
 import { type Certificate, readCertificate } from '../http/tls.ts'
@@ -49,11 +47,7 @@ export async function startService(database: Database, log: Logger) {
   ]
   const load = { inFlight: () => server.inFlight(), held: () => server.held() }
   const metrics = new Metrics({ build: BUILD, counters, ...load, database: pool, certificate })
-  const minutes = new Minutes()
-  const onAnswered: Metrics['observe'] = answered => {
-    metrics.observe(answered)
-    minutes.note(answered.status)
-  }
+  const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
   const options = { certificate, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
   const address = { host: setting('HOST'), port: setting('PORT') }
   const server = startServer(pool, log, address, limits.http, options)
@@ -63,11 +57,6 @@ export async function startService(database: Database, log: Logger) {
     url: server.url,
     disclosures: isRecording ? 'on' : 'off',
     metrics: () => metrics.registry.metrics(),
-    /** The metrics as data, and the requests of the last hour. */
-    async numbers(): Promise<ServiceNumbers> {
-      return { metrics: await metrics.registry.getMetricsAsJSON(), minutes: lastHour([minutes.list()]) }
-    },
-
     readiness: (): Promise<Readiness> => readinessOf(checks),
 
     /** Serves on for SHUTDOWN_DELAY, sends clients elsewhere, then closes the port: requests have SHUTDOWN_MS. */

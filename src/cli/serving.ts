@@ -2,7 +2,6 @@ import pino, { type Logger } from 'pino'
 import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { lastHour } from '../http/admin/minutes.ts'
 import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
 import { type AdminView, startAdminServer } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
@@ -101,10 +100,6 @@ export class ServingProcess implements AdminView {
 
   async metrics(): Promise<string> {
     return (await this.service?.metrics()) ?? ''
-  }
-
-  async numbers() {
-    return (await this.service?.numbers()) ?? { metrics: [], minutes: lastHour([]) }
   }
 }
 

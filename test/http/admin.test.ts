@@ -63,7 +63,7 @@ describe('the admin port', () => {
       }
       expect((await fetch(`${running.admin}${path}`, { method: 'POST' })).status).toBe(405)
     }
-    for (const path of ['/live/', LIST, TOKEN])
+    for (const path of ['/', '/live/', LIST, TOKEN])
       expect((await fetch(`${running.admin}${path}`)).status).toBe(404)
     expect(await ready(running)).toEqual({
       status: 200,

@@ -125,10 +125,6 @@ export class FeedView implements AdminView {
     return await this.registry.metrics()
   }
 
-  async numbers() {
-    return { metrics: await this.registry.getMetricsAsJSON() }
-  }
-
   /** Without the reason, which is in the log and may contain names. */
   private trouble(): string | undefined {
     if (this.failures === undefined) return 'the first round goes on'

@@ -8,9 +8,6 @@ import { TOKEN } from '../token-endpoint.ts'
 import { addDataMetrics } from './data-metrics.ts'
 import { addRead, type Read } from './read-metric.ts'
 
-/** The metrics as data. */
-export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
-
 export interface Build {
   version: string
   commit: string

@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client'
 import { type Address, listenFailure, urlOf } from '../address.ts'
-import { PAGE_POLICY, type ProcessNumbers, statusPage } from './page.ts'
 import type { Readiness } from './readiness.ts'
 
 /** What the operator's port shows. */
@@ -8,8 +7,6 @@ export interface AdminView {
   readiness(): Promise<Readiness>
   /** The metrics as text (Prometheus, version 0.0.4). */
   metrics(): Promise<string>
-  /** What the page shows besides the readiness. */
-  numbers(): Promise<ProcessNumbers>
 }
 
 /** Starts the operator's server, apart from the port of integrations. @throws Failure if it cannot listen there */
@@ -23,10 +20,6 @@ export function startAdminServer(address: Address, view: AdminView) {
       // Seconds. A request in work counts as idle too: the checks of /ready take a while.
       idleTimeout: 30,
       routes: {
-        '/': onGet(async () => {
-          const [readiness, numbers] = await Promise.all([view.readiness(), view.numbers()])
-          return new Response(statusPage(readiness, numbers), { headers: PAGE_HEADERS })
-        }),
         // Shows that the event loop runs. What the process depends on is left out: a restart would not mend that.
         '/live': onGet(async () => json(200, { live: true })),
         '/ready': onGet(async () => {
@@ -38,7 +31,7 @@ export function startAdminServer(address: Address, view: AdminView) {
           return new Response(await view.metrics(), { headers })
         }),
       },
-      fetch: () => json(404, { error: 'Not found: there are /, /live, /ready and /metrics' }),
+      fetch: () => json(404, { error: 'Not found: there are /live, /ready and /metrics' }),
       error: () => json(500, { error: 'Internal server error' }),
     })
     return {
@@ -48,14 +41,6 @@ export function startAdminServer(address: Address, view: AdminView) {
   } catch (error) {
     throw listenFailure(error, address)
   }
-}
-
-const PAGE_HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-store',
-  'content-security-policy': PAGE_POLICY,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
 }
 
 const onGet = (answer: () => Promise<Response>) => async (request: Request) =>
