@@ -57,6 +57,12 @@ export const SETTINGS = {
     meaning: 'The port to listen on; 0 for any free one.',
     read: wholeNumber(0, 65535),
   },
+  SHARE_PORT: {
+    fallback: 'off',
+    meaning:
+      'Whether several processes of one user may listen on PORT, and share its connections: on or off.',
+    read: oneOf('on', 'off'),
+  },
   ADMIN_HOST: {
     fallback: '127.0.0.1',
     meaning: 'The address to listen on for operators: /live, /ready and /metrics.',

@@ -49,7 +49,7 @@ export async function startService(database: Database, log: Logger) {
   const metrics = new Metrics({ build: BUILD, counters, ...load, database: pool, certificate })
   const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
   const options = { certificate, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
-  const address = { host: setting('HOST'), port: setting('PORT') }
+  const address = { host: setting('HOST'), port: setting('PORT'), isShared: setting('SHARE_PORT') === 'on' }
   const server = startServer(pool, log, address, limits.http, options)
   const stopPurging = startPurging(pool, { log, counters, isReadOnly: () => pool.checkReadOnly() })
 

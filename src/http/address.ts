@@ -6,6 +6,8 @@ export interface Address {
   port: number
   /** Before HOST and PORT in the names of the two settings, for messages. */
   prefix?: string
+  /** Other processes of the same user may listen there, too. */
+  isShared?: boolean
 }
 
 function tryPort(host: string, port: number): number {

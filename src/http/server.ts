@@ -54,7 +54,7 @@ export function startServer(
       hostname: address.host,
       port: address.port,
       ...(certificate && { tls: { cert: certificate.cert, key: certificate.key, ciphers: CIPHERS } }),
-      reusePort: false,
+      reusePort: address.isShared === true,
       // Seconds. A request in work counts as idle too.
       idleTimeout: Math.ceil(limits.idleMs / 1000),
       // Without it Bun answers an error that escapes with a page of source code.
