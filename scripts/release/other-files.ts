@@ -20,6 +20,7 @@ const FILES: Record<string, string> = {
     'haproxy.cfg',
     'Caddyfile',
     'alerts.yml',
+    'grafana.json',
     'prometheus.yml',
     'compose.yaml',
     'kubernetes.yaml',

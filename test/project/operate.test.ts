@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { archiveOfFiles } from '../../scripts/release/other-files.ts'
 import { program, requires } from '../support/requires.ts'
@@ -33,22 +33,6 @@ describe('the pages for operators', () => {
 
   test('have a checklist that fits on one screen', () => {
     expect(read('checklist.md').split('\n').length).toBeLessThan(24)
-  })
-
-  test('name only metrics that the service has', () => {
-    const sources = ['metrics', 'data-metrics', 'servers', 'feed-view']
-      .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
-      .filter(existsSync)
-      .map(file => readFileSync(file, 'utf8'))
-      .join('\n')
-    const names = `${read('alerts.yml')} ${read('monitor.md')}`.matchAll(
-      /\baxport_(?:feed_)?(\w+?)(?:_bucket)?\b/g,
-    )
-    for (const [, name = ''] of names)
-      expect([name, sources.includes(name) || sources.includes(name.replace(/_total$/, ''))]).toEqual([
-        name,
-        true,
-      ])
   })
 })
 
