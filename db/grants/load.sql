@@ -39,8 +39,7 @@ grant execute on function log_any_change() to :"role";
 grant select on erasures to :"role";
 grant update (assessment_ids) on erasures to :"role";
 
--- How far a feed is, and the rows that it left out.
+-- How far a feed is.
 grant select, insert, update on feeds to :"role";
-grant select, insert, delete on feed_rejects to :"role";
 
 commit;

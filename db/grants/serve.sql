@@ -42,6 +42,6 @@ grant execute on function record_disclosure(uuid, text, inet, text, bigint[], bi
 grant execute on function purge_disclosures() to :"role";
 
 -- Metrics.
-grant select on feed_states to :"role";
+grant select on feeds to :"role";
 
 commit;

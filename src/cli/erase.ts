@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { setting } from '../config.ts'
 import { describeAhead, readRecordState, recordedUntil } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
-import { type Erasure, erasePerson, hasWaitingRows, removeTombstone } from '../erasure/erase.ts'
+import { type Erasure, erasePerson, removeTombstone } from '../erasure/erase.ts'
 import { erasedAt } from '../erasure/tombstones.ts'
 import { Failure } from '../errors.ts'
 import { exactNumber } from '../integrations/exact-ids.ts'
@@ -105,7 +105,7 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json }: Options): 
 async function confirmErasure(sql: Sql, userId: string): Promise<void> {
   const person = await findPerson(sql, userId)
   const before = await erasedAt(sql, userId)
-  if (!person && before === null && !(await hasWaitingRows(sql, userId)))
+  if (!person && before === null)
     throw new Failure(
       `nobody in the data has the id ${userId}: nothing was changed. To keep a person with this id out of later ` +
         `imports: axport erase ${userId} --yes`,
@@ -113,7 +113,7 @@ async function confirmErasure(sql: Sql, userId: string): Promise<void> {
   const what = person
     ? `is ${escaped(person.name)}. To be removed: ${counted(person.assessments, 'assessment')}, and the name in ` +
       `${counted(person.proctored, 'assessment')} of others.`
-    : 'is not in the data. To be removed: what feeds have left out and still try to load.'
+    : 'is not in the data.'
   const again = before === null ? '' : ` The person was erased before, at ${before}.`
   await confirm(
     `User ${userId} ${what}${again} This cannot be undone.\nType the id again: `,

@@ -1,14 +1,12 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { setting } from '../config.ts'
-import { Failure, UsageFailure } from '../errors.ts'
+import { UsageFailure } from '../errors.ts'
 import { readTrimmed } from '../files.ts'
-import { explainQueries, isLoadable } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
 import { hasPassword } from '../postgres/connection/url.ts'
 import { isPath } from '../setting-values.ts'
 import { readDuration } from './arguments.ts'
-import { printJson, printTable } from './output.ts'
 
 /** The options of axport import for a platform's Postgres. */
 export interface FeedCall {
@@ -19,7 +17,6 @@ export interface FeedCall {
   full?: true
   overlap?: number
   every?: number
-  explain?: true
   dryRun?: boolean
   sync?: true
   json?: true
@@ -35,15 +32,19 @@ export const feedOptions = () => [
   new Option('--overlap <duration>', 'how long before the last round to read again (15m)').argParser(
     readDuration,
   ),
-  new Option('--every <duration>', 'repeat until SIGTERM or Ctrl-C').argParser(readDuration),
-  new Option('--explain', 'only check the queries: show which columns they have and lack'),
+  new Option('--every <duration>', 'repeat, at most 1d apart, until SIGTERM or a failure').argParser(
+    readDuration,
+  ),
 ]
 
 /** Those for a platform alone. */
-const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every', 'explain'] as const
+const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every'] as const
 
 /** The default of --overlap: rows get their timestamp up to so long before they are committed. */
 const OVERLAP_SECONDS = 15 * 60
+
+/** A timer of the runtime runs for 24 days at most. */
+const LONGEST_REST_SECONDS = 24 * 60 * 60
 
 /** Whether to read a platform, not a file. @throws UsageFailure for options that do not go together */
 export function isFromPlatform(file: string | undefined, options: FeedCall): boolean {
@@ -71,8 +72,9 @@ export function isFromPlatform(file: string | undefined, options: FeedCall): boo
     throw new UsageFailure(
       '--from has a password, which the list of processes shows: set PLATFORM_URL to the URL instead, or give --from-file FILE',
     )
-  if (options.every !== undefined && (options.dryRun || options.explain))
-    throw new UsageFailure('--every goes without --dry-run and --explain')
+  if (options.every !== undefined && options.dryRun) throw new UsageFailure('--every goes without --dry-run')
+  if (options.every !== undefined && options.every > LONGEST_REST_SECONDS)
+    throw new UsageFailure('--every takes 1d at most: let a timer start rarer imports')
   return true
 }
 
@@ -95,28 +97,4 @@ function readFeedName(text: string): string {
   if (!/^[A-Za-z0-9_.-]{1,63}$/.test(text))
     throw new InvalidArgumentError('Give 1 to 63 of A-Z a-z 0-9 _ . -')
   return text
-}
-
-/** Prints the columns of each query, and loads nothing. @throws Failure if a query does not run, or lacks a column */
-export async function explainImport(options: FeedCall): Promise<void> {
-  const { url, queries } = readPlatform(options)
-  const explained = await explainQueries(url, queries)
-  if (options.json) await printJson(explained)
-  else
-    await printTable(
-      ['', 'found', 'missing', 'left out', 'unknown'],
-      explained.map(({ file, found, missing, left_out, unknown, error }) => {
-        if (error !== undefined) return [file, 'does not run', '', '', '']
-        return [file, ...[found, missing, left_out, unknown].map(names => names.join(', ') || '-')]
-      }),
-    )
-  for (const { error, warning } of explained) {
-    if (error !== undefined) process.stderr.write(`${error}\n`)
-    if (warning !== undefined) process.stderr.write(`warning: ${warning}\n`)
-  }
-  const bad = explained.filter(query => !isLoadable(query))
-  if (bad.length > 0)
-    throw new Failure(
-      `${bad.map(({ file }) => file).join(', ')}: nothing can be loaded before that is corrected`,
-    )
 }

@@ -17,7 +17,7 @@ export const healthCommand = () =>
     'health',
     'Ask the service whether it is ready.',
     `Asks /ready on the ADMIN_HOST and ADMIN_PORT of its own environment, which has to be that of the
-service or the feed, as in their container or their unit of systemd.
+service, as in its container or its unit of systemd.
 
 Examples: ADMIN_PORT=3001 axport health
           podman exec axport axport health`,

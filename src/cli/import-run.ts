@@ -81,6 +81,7 @@ function describeLost({ records, first }: LostParts): string {
 export class ImportRun {
   source: RecordSource | undefined
   private interruption = new Interruption()
+  private readonly start = performance.now()
 
   constructor(readonly call: ImportCall) {}
 
@@ -148,6 +149,27 @@ export class ImportRun {
     if (dryRun) await print('nothing was changed: this was a dry run\n')
   }
 
+  /** Prints the result of one of many rounds as a line, with its notes. */
+  async reportRound({ loaded, failure }: Ended): Promise<void> {
+    const time = new Date().toISOString()
+    const since = this.source?.feed?.since()
+    const seconds = Math.round(performance.now() - this.start) / 1000
+    if (this.call.json)
+      return await printJson({
+        time,
+        seconds,
+        ...this.object(loaded, { since }),
+        ...this.failureFields(failure),
+      })
+    if (this.isLoaded === null) return
+    const counts = (['inserted', 'updated', 'unchanged', 'deleted'] as const).map(
+      kind => `${Object.values(loaded.summary).reduce((sum, table) => sum + table[kind], 0)} ${kind}`,
+    )
+    const rows = `${counted(loadedLines(loaded), 'row')} in ${seconds} s${this.leftOut(loaded)}`
+    const notes = this.textNotes(loaded).map(note => `; note: ${note}`)
+    await print(`${time} loaded ${rows}: ${counts.join(', ')}${notes.join('')}\n`)
+  }
+
   /** Prints notes, bad lines and JSON of a failed import. The error itself is printed as that of any command. */
   async reportFailure(error: unknown): Promise<void> {
     if (this.call.json) await printJson(this.failureObject(error))
@@ -163,10 +185,13 @@ export class ImportRun {
   notes(loaded?: Loaded): string[] {
     const notes = this.source?.notes() ?? []
     if (!loaded) return notes
-    const { unidentified, lostParts } = loaded
+    const { rejected, firstRejected, unidentified, lostParts } = loaded
     const bad = unidentified && `${describePlace(unidentified)} is bad and does not say whose it is`
     if (bad && this.call.sync) notes.push(`nothing but parts was removed: ${bad}`)
-    if (bad && this.source?.feed) notes.push(`the next round reads from the same time again: ${bad}`)
+    if (rejected > 0 && this.source?.feed) {
+      const more = rejected > firstRejected.length ? ` and ${rejected - firstRejected.length} more` : ''
+      notes.push(`left out, and read again by the next round: ${firstRejected.join(', ')}${more}`)
+    }
     if (lostParts.records > 0) notes.push(describeLost(lostParts))
     return notes
   }

@@ -5,8 +5,8 @@ import { platformSource } from '../import/platform/source.ts'
 import { openSource } from '../import/source.ts'
 import { newCommand, readLimit } from './arguments.ts'
 import { changing } from './changing.ts'
-import { explainImport, type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
-import { importEvery } from './feed-rounds.ts'
+import { type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
+import { importEvery } from './import-every.ts'
 import { IMPORT, type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
 import { StatusLine } from './output.ts'
 
@@ -49,12 +49,13 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
   if (options.maxRemoved && !options.sync && !isPlatform)
     throw new UsageFailure('--max-removed belongs to --sync or --queries')
   if (!isPlatform) return await runOnce(() => openSource(file as string), options)
-  if (options.explain) return await explainImport(options)
-  if (options.every !== undefined) return await importEvery(options.every, options)
-  await runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
+  // A round reads the URL and the queries again.
+  const round = () => runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
+  if (options.every === undefined) await round()
+  else await importEvery(options.every, round)
 }
 
-async function runOnce(open: OpenSource, call: ImportCall): Promise<void> {
+async function runOnce(open: OpenSource, call: ImportCall & FeedCall): Promise<void> {
   const run = new ImportRun(call)
   const status = new StatusLine()
   using busy = setTimeout(() => status.say(waitingText()), BUSY_MS)
@@ -70,7 +71,7 @@ async function runOnce(open: OpenSource, call: ImportCall): Promise<void> {
         if (!(error instanceof UsageFailure || interruption.isRequested)) await run.reportFailure(error)
         throw error
       })
-    await run.report(ended)
+    await (call.every === undefined ? run.report(ended) : run.reportRound(ended))
     if (ended.failure) throw ended.failure
   })
 }

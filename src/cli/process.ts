@@ -64,13 +64,6 @@ export async function interruptible<Result>(
   throw new Interrupted(message(interruption))
 }
 
-let onCut: (() => void) | undefined
-
-/** From now on the error of a cut transaction calls `act` instead of ending the process: a feed has further rounds. */
-export function surviveCuts(act: () => void): void {
-  onCut = act
-}
-
 /** For a command to fail by itself. */
 const STRAY_MS = 5000
 
@@ -78,7 +71,7 @@ const STRAY_MS = 5000
  * Handles an error that nothing in the program waits for. After a connection was cut, postgres.js 3.4.9 causes two:
  * - Its question for the types of arrays fails, which nothing awaits. The statement for which it connected is sent again.
  * - It sends the ROLLBACK of a transaction by a socket that is null, in a timer: a TypeError of the engine. The transaction
- *   fails too, and so the command says why, or a feed goes on.
+ *   fails too, and so the command says why.
  * What else can arrive here is a fault: an error in a timer or an event handler of ours, a TypeError among them. Such a
  * fault ends the process: at once, or a TypeError after STRAY_MS. In `serve` every TypeError is one, because the pool for
  * requests begins no transaction of postgres.js.
@@ -90,6 +83,5 @@ export function handleStray(error: unknown, exit: () => void): void {
   }
   if (verdictOn(error) === 'cut') return
   if (!(error instanceof TypeError)) end()
-  else if (onCut) onCut()
   else setTimeout(end, STRAY_MS)
 }

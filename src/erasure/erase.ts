@@ -1,4 +1,4 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { TransactionSql } from 'postgres'
 import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
 import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
 import { wipe } from '../tables/vacuum.ts'
@@ -101,7 +101,6 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
     select
       (select count(distinct assessment_id) from assessment_parts where proctor_id = ${userId}) as proctored,
       exists (select from users where id = ${userId}) as "isThere"`
-  await clearRejects(sql, userId)
   // The log of changes has copies of names. It begins anew, and every server counts again.
   await sql`select log_any_change()`
   return {
@@ -111,30 +110,4 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
     proctored: Number(left?.proctored),
     user: left?.isThere ? 'without a name' : removed?.removed === '0' ? 'not there' : 'removed',
   }
-}
-
-/** Whether rows of a person wait that feeds have left out. */
-export async function hasWaitingRows(db: Sql, userId: string): Promise<boolean> {
-  const rows = await db`
-    select from feed_rejects where (type = 'user' and id = ${userId}) or user_id = ${userId} limit 1`
-  return rows.length > 0
-}
-
-/**
- * Deletes rows of the person that feeds have left out, and of the person's assessments, as far as their ids are known. An
- * assessment that waits with another educator is no longer the person's.
- */
-async function clearRejects(sql: TransactionSql, userId: string): Promise<void> {
-  await sql`
-    delete from feed_rejects
-    where (type = 'user' and id = ${userId}) or user_id = ${userId}
-      or assessment_id in (
-        (
-          select assessment_id from feed_rejects where user_id = ${userId}
-          union all
-          select unnest(assessment_ids) from erasures where user_id = ${userId}
-        )
-        except
-        select assessment_id from feed_rejects where user_id <> ${userId}
-      )`
 }

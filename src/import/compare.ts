@@ -1,11 +1,9 @@
 import type { TransactionSql } from 'postgres'
-import { SOURCE_TABLES } from '../../db/schema.ts'
 import { exceeds } from '../limit.ts'
-import { onlyRow } from '../postgres/statement.ts'
 import { findChanges, summarize } from './changes.ts'
 import { problems } from './checks.ts'
 import { prepareStaging } from './prepare.ts'
-import { placeIn, placeOf, type RecordSource } from './record.ts'
+import { describePlace, placeIn, placeOf, type RecordSource } from './record.ts'
 import { countReasons, countRejects, firstProblems, rejectRows } from './rejects.ts'
 import { findLostParts, limitRemovals, stageRemovals } from './removals.ts'
 import { type Comparison, type ImportOptions, Undone } from './result.ts'
@@ -41,13 +39,8 @@ export async function compare(
     await limitRemovals(sql, { most: sync ?? maxRemoved, isOfFeed: feed !== undefined, isSync })
 
   const { count: rejected } = await countRejects(sql)
-  const isShare = 'percent' in maxRejected
-  const isAllowed =
-    !exceeds(maxRejected, rejected, lines) ||
-    // Of a few lines, a share would be none.
-    (isShare && rejected <= 10) ||
-    // The rejects of a feed wait beside all that it has loaded, and not only beside the rows of this round.
-    (isShare && feed !== undefined && !exceeds(maxRejected, rejected, await estimateStored(sql)))
+  // Of a few lines, a share would be none.
+  const isAllowed = !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= 10)
   const reasons = rejected > 0 ? await countReasons(sql, source) : []
   if (rejected > 0 && !(onReject && isAllowed)) {
     // Problems after the first hundred are only counted.
@@ -56,22 +49,14 @@ export async function compare(
   }
 
   const summary = await summarize(sql)
+  const { problems: first } = rejected > 0 ? await firstProblems(sql, source, 30) : { problems: [] }
   return {
     rejected,
+    firstRejected: [...new Set(first.map(describePlace))].slice(0, 3),
     reasons,
     erased,
     summary,
     unidentified: unidentified === null ? undefined : placeIn(source, { line: unidentified }),
     lostParts: await findLostParts(sql),
   }
-}
-
-/** The number of rows in all source tables, as the planner expects it: counting them would take a round seconds. */
-async function estimateStored(sql: TransactionSql): Promise<number> {
-  const { rows } = onlyRow(
-    await sql<{ rows: number }[]>`
-      select sum(greatest(reltuples, 0))::float8 as rows
-      from pg_class join unnest(${SOURCE_TABLES}::text[]::regclass[]) as source on source = oid`,
-  )
-  return rows
 }

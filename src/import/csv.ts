@@ -38,20 +38,15 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   return csvSource(files, where, others)
 }
 
-/** CSV files as a source. `headers` has the columns of each that was read; '' for one without a meaning. */
-type CsvSource = RecordSource & { headers: string[][] }
-
 /** Files of known types as one source, in their order. A note lists the names of `others` as ignored. */
-export function csvSource(files: CsvFile[], name: string, others: string[]): CsvSource {
+export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
   const unknown = new UnknownNames(others)
-  const headers: string[][] = []
   /** The files that have been read and end in the middle of a line. */
   const unended = new Set<string>()
   const size = files.reduce((sum, { size = Number.NaN }) => sum + size, 0)
   return {
     name,
     files: files.map(({ name }) => name),
-    headers,
     types: files.map(({ type }) => type),
     hasPartsApart: true,
     cutOff: () =>
@@ -73,7 +68,6 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Csv
         for await (const row of readRows(name, watched)) {
           if (!columns) {
             columns = readHeader(file, row.cells, unknown)
-            headers[index] = columns
             continue
           }
           rows += 1

@@ -40,9 +40,8 @@ export async function importSource(
     await source.feed?.readState(sql)
     const result = await importInto(sql, source, onProgress, options)
     if (!result.loaded || dryRun) throw new Undone(result)
-    if (result.lines > 0) await source.feed?.keepRejects(sql)
-    // A row without an id cannot be kept: the next round reads it again.
-    if (!result.unidentified) await source.feed?.writeState(sql, options.sync !== undefined)
+    const isComparison = options.sync !== undefined && result.unidentified === undefined
+    await source.feed?.writeState(sql, { isComparison, leftOut: result.rejected })
     // Also without any change; otherwise the import already holds the lock on that row.
     await sql`update export_state set last_import_at = clock_timestamp()`
     return result

@@ -55,20 +55,12 @@ export interface SourceRecord {
 export interface Feed {
   /** Reads the state, in the import's transaction and before anything is read. */
   readState(sql: TransactionSql): Promise<void>
-  /** Whether rows that earlier rounds left out wait for this one, which has been read. */
-  isWaiting(sql: TransactionSql): Promise<boolean>
-  /** Those of them that no staged row replaces. */
-  readWaiting(sql: TransactionSql): Promise<SourceRecord[]>
-  /** Keeps the rows that this round leaves out. They are in import_rejects. */
-  keepRejects(sql: TransactionSql): Promise<void>
-  /** Writes the state, in the import's transaction. The next round reads what has changed since this one. */
-  writeState(sql: TransactionSql, isComparison: boolean): Promise<void>
+  /** Writes the state, in the import's transaction. */
+  writeState(sql: TransactionSql, round: { isComparison: boolean; leftOut: number }): Promise<void>
   /** Whether the round, once read, gave everything and not only changes. */
   isFull(): boolean
   /** The time from which changes were requested, by the platform's clock; undefined until it is read. */
   since(): string | undefined
-  /** The time of the previous success, in Unix seconds; undefined before the first. */
-  lastSuccess(): number | undefined
 }
 
 /** The input of an import, in any format. */

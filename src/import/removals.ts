@@ -28,9 +28,6 @@ export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise
   await sql`analyze import_organizations, import_products, import_users, import_assessments`
 }
 
-/** Nothing was loaded because too much would be removed. */
-export class RemovalsRefused extends Failure {}
-
 /** Which removals are limited, and to how much of each table. */
 export interface RemovalLimit {
   most: Limit
@@ -39,7 +36,7 @@ export interface RemovalLimit {
   isSync: boolean
 }
 
-/** Checks the rows to remove from each table, and the parts that assessments lose. @throws RemovalsRefused */
+/** Checks the rows to remove from each table, and the parts that assessments lose. @throws Failure if they are too many */
 export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): Promise<void> {
   const { most, isOfFeed, isSync } = limit
   // Of a small table, a share would be none; --sync compares complete tables.
@@ -55,8 +52,10 @@ export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): P
   const allowed = 'count' in most ? most.count : `${most.percent}%`
   // A number holds for each table, also for those that are within a share.
   const enough = Math.max(...counts.map(({ removed }) => removed))
-  throw new RemovalsRefused(
-    `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once: the same command with --max-removed ${enough}`,
+  // The command beside a service that goes on.
+  const alone = isOfFeed && !isSync ? ', without --every' : ''
+  throw new Failure(
+    `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once: the same command with --max-removed ${enough}${alone}`,
   )
 }
 

@@ -22,14 +22,13 @@ export interface ImportOptions {
 /** What an import changes, and which records it leaves out. */
 export interface Comparison {
   rejected: number
+  /** The places of the first three, in words. */
+  firstRejected: string[]
   /** Why records were rejected. */
   reasons: Reason[]
   erased: LeftOut
   summary: Summary
-  /**
-   * The first bad record of which nobody knows the id. Because of it, --sync could remove nothing but parts, and the next
-   * round of a feed reads from the same time again.
-   */
+  /** The first bad record of which nobody knows the id. Because of it, --sync could remove nothing but parts. */
   unidentified: Place | undefined
   /** Records that lost parts, which the source did not give with the others. */
   lostParts: LostParts

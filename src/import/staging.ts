@@ -53,14 +53,6 @@ export async function stageRecords(
     onRead(staged.lines, bytes)
   }
   await staged.flush()
-  if (await source.feed?.isWaiting(sql)) {
-    if (staged.lines === 0) await createStaging(sql)
-    for (const record of (await source.feed?.readWaiting(sql)) ?? []) {
-      staged.add(record)
-      if (staged.rows.length >= BATCH) await staged.write()
-    }
-    await staged.flush()
-  }
   return staged
 }
 

@@ -30,5 +30,5 @@ export async function vacuum(
 export async function wipe(db: Sql): Promise<string | undefined> {
   return await db`
     vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people,
-      export_changes, feed_rejects`.then(() => undefined, reasonOf)
+      export_changes`.then(() => undefined, reasonOf)
 }

@@ -6,7 +6,7 @@ const PROCESS = join(import.meta.dir, '..', '..', 'src', 'cli', 'process.ts')
 /** Runs a script that handles errors as the executable does: its exit code and standard error. */
 function run(script: string): { code: number; stderr: string } {
   const handled = `
-    import { handleStray, surviveCuts } from '${PROCESS}'
+    import { handleStray } from '${PROCESS}'
     process.on('uncaughtException', error => handleStray(error, () => process.exit(1)))
     ${script}`
   const { exitCode: code, stderr } = Bun.spawnSync([process.execPath, '-e', handled])
@@ -39,11 +39,4 @@ test('a TypeError outside of any promise lets a command fail by itself, and othe
     code: 1,
     stderr: 'axport: unexpected error: a fault\n',
   })
-})
-
-test('a feed survives a TypeError outside of any promise', () => {
-  const { code } = run(
-    `surviveCuts(() => process.exit(7)); ${cut('by postgres.js')}; ${endsAfter(30_000, 0)}`,
-  )
-  expect(code).toBe(7)
 })

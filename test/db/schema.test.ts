@@ -17,8 +17,6 @@ const LEFT_OUT = [
   'export_state',
   'export_counts',
   'feeds',
-  'feed_rejects',
-  'feed_states',
   'disclosures',
   'erasures',
   'integration_history',

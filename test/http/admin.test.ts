@@ -93,11 +93,9 @@ describe('/metrics about data', () => {
   test('have the time of the oldest secret, and the state of each feed', async () => {
     const { sql } = world
     await sql`
-      insert into feeds (name, platform, snapshot_at, queries, succeeded_at, compared_at) values
-        ('nightly', 'p', to_timestamp(3000), '{}', to_timestamp(3010), to_timestamp(2900)),
-        ('new', 'p', to_timestamp(4000), '{}', to_timestamp(4010), null)`
-    await sql`
-      insert into feed_rejects (feed, type, id, columns, line) values ('nightly', 'user', 1, '{id}', '"1"')`
+      insert into feeds (name, platform, snapshot_at, queries, succeeded_at, left_out, compared_at) values
+        ('nightly', 'p', to_timestamp(3000), '{}', to_timestamp(3010), 1, to_timestamp(2900)),
+        ('new', 'p', '-infinity', '{}', to_timestamp(4010), 0, null)`
     await sql`update integration_secrets set created_at = to_timestamp(5000)`
     const running = await world.serve()
     const found = await metrics(running)
@@ -106,16 +104,15 @@ describe('/metrics about data', () => {
       'axport_feed_position_timestamp_seconds{feed="nightly"}': 3000,
       'axport_feed_last_success_timestamp_seconds{feed="nightly"}': 3010,
       'axport_feed_last_comparison_timestamp_seconds{feed="nightly"}': 2900,
-      'axport_feed_rejected_rows{feed="nightly"}': 1,
-      'axport_feed_position_timestamp_seconds{feed="new"}': 4000,
+      'axport_feed_left_out_rows{feed="nightly"}': 1,
+      'axport_feed_position_timestamp_seconds{feed="new"}': undefined,
       'axport_feed_last_comparison_timestamp_seconds{feed="new"}': undefined,
-      'axport_feed_rejected_rows{feed="new"}': 0,
+      'axport_feed_left_out_rows{feed="new"}': 0,
     }
     const shown = Object.keys(wanted).map(name => [name, found.get(name)])
     expect(Object.fromEntries(shown)).toEqual(wanted)
     await running.end()
     await sql`delete from feeds`
-    await sql`delete from feed_rejects`
   })
 
   test('leave out secrets that are ending, and those of disabled integrations', async () => {

@@ -35,16 +35,11 @@ beforeAll(async () => {
   await running.end()
 })
 
-/** Those that the process of a feed has. */
-const OF_FEED =
-  /^axport_feed_(failed_rounds|position_held|removals_refused|round_seconds|rounds_total|rows_total)$/
-
 /** The metrics of a query that the service does not have, and labels that they do not have. */
 function unknownIn(query: string): string[] {
   const selectors = selectorsOf(query)
   expect([query, selectors.length > 0]).toEqual([query, true])
   return selectors.flatMap(({ metric, wanted }) => {
-    if (OF_FEED.test(metric)) return []
     const known = labels.get(metric)
     if (!known) return [metric]
     return wanted.filter(label => !known.has(label)).map(label => `${metric}{${label}}`)
@@ -68,7 +63,7 @@ describe('a running service has', () => {
     const page = readFileSync(join(OPERATE, 'monitor.md'), 'utf8')
     const families = new Set([...labels.keys()].map(name => name.replace(/_(bucket|sum|count)$/, '')))
     families.delete('up')
-    expect(namedIn(page).filter(name => !OF_FEED.test(name))).toEqual([...families].sort())
+    expect(namedIn(page)).toEqual([...families].sort())
   })
 })
 

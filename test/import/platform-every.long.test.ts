@@ -11,13 +11,11 @@ import {
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { startSilenceCheck } from '../../src/import/platform/silence-check.ts'
+import { readQueries } from '../../src/import/platform/queries.ts'
+import { openSnapshot } from '../../src/import/platform/snapshot.ts'
 import { isVacuumed } from '../../src/import/vacuumed.ts'
-import { openFirst } from '../../src/postgres/connection/opening.ts'
-import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { axport, cleanUp, emptyFolder, type Running, start } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
-import { freePort } from '../support/free-port.ts'
 import { useDatabase } from '../support/import.ts'
 import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
 import { EXAMPLE, exported, QUERIES, round } from '../support/platform-example.ts'
@@ -82,11 +80,6 @@ describe('axport import --every', () => {
     expect(now.length).toBeGreaterThan(100)
   }
 
-  async function askAdmin(port: number, path: string) {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
-    return { status: answer.status, text: await answer.text() }
-  }
-
   /** Blocks every round in the middle of its reading until the returned function is called. */
   async function hold(): Promise<() => Promise<void>> {
     const session = await sql.reserve()
@@ -106,94 +99,51 @@ describe('axport import --every', () => {
       60_000,
     )
 
-  test('loads changes, resumes after an outage of the platform, and reports both to operators', async () => {
-    const port = await freePort()
-    const fed = await feed({ ADMIN_PORT: String(port) })
+  test('loads changes, ends with 1 when the platform is away, and goes on where it was when it is started again', async () => {
+    const fed = await feed()
     await fed.shows(/^\S+Z loaded \d+ rows in [\d.]+ s: \d+ inserted, 0 updated/)
-    const ask = (path: string) => askAdmin(port, path)
-    expect((await ask('/live')).status).toBe(200)
-    expect(await ask('/ready')).toMatchObject({ status: 200 })
     await sql`update people set given = 'Anna' where person_no = 5`
     await fed.shows(/: 0 inserted, 1 updated, \d+ unchanged, 0 deleted\n/)
 
     await cluster.crash()
-    await fed.shows(/failed: cannot reach the platform: .*; the next attempt is in 1 s\n/)
-    await fed.shows(/failed: cannot reach the platform: .*; the next attempt is in 2 s\n/)
-    expect((await ask('/metrics')).text).toMatch(/^axport_feed_failed_rounds\{feed="platform"\} [2-9]/m)
-    const { status, text } = await ask('/ready')
-    expect([status, text]).toEqual([
-      503,
-      expect.stringMatching(/the last \d rounds failed; the log says why/),
-    ])
+    const ended = await fed.finished
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toMatch(/^axport: cannot reach the platform: .*\n$/)
+    expect(ended.stderr).not.toContain(new URL(cluster.url()).password)
     await sql.end({ timeout: 1 })
     await cluster.restart()
     sql = connect()
     await sql`update people set given = 'Berta' where person_no = 5`
-    await fed.shows(/failed.*\n(.*\n)*.*loaded.*: 0 inserted, 1 updated/)
-    expect((await ask('/ready')).status).toBe(200)
-    const metrics = (await ask('/metrics')).text
-    expect(metrics).toContain('axport_feed_failed_rounds{feed="platform"} 0\n')
-    const [, at] =
-      /^axport_feed_last_success_timestamp_seconds\{feed="platform"\} (\S+)$/m.exec(metrics) ?? []
-    expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(10)
-    expect(metrics).toMatch(/^axport_feed_rounds_total\{feed="platform",outcome="failed"\} [2-9]/m)
-    expect(metrics).toContain('axport_build_info{')
-    fed.signal('SIGTERM')
-    expect(await fed.finished).toMatchObject({ code: 0, stderr: '' })
-    expect(fed.stdout()).not.toContain(new URL(cluster.url()).password)
+    const again = await feed()
+    await again.shows(/^\S+Z loaded \d+ rows in [\d.]+ s: 0 inserted, 1 updated/)
+    again.signal('SIGTERM')
+    expect((await again.finished).code).toBeOneOf([0, 130])
     await isSame()
   })
 
-  test('is ready with a warning while rows wait, and not ready after a refused round until a command loads it', async () => {
-    const port = await freePort()
+  test('names the rows that it leaves out in each round, and ends at a round that would remove too much', async () => {
     const leaveOut = ['--rejects', join(emptyFolder(), 'rejects')]
-    const fed = await feed({ ADMIN_PORT: String(port) }, ...leaveOut)
-    const ready = async () => {
-      const { status, text } = await askAdmin(port, '/ready')
-      return { status, checks: JSON.parse(text).checks.slice(1) }
-    }
-    const gauges = async () => {
-      const { text } = await askAdmin(port, '/metrics')
-      return [
-        ...text.matchAll(/^axport_feed_(removals\S+|rejected\S+|position\S+)\{feed="platform"\} (\d)$/gm),
-      ].map(([, name, value]) => `${name} ${value}`)
-    }
-    const isWell = { check: 'feed', status: 'ok' }
-    const warns = {
-      check: 'rejects',
-      status: 'warning',
-      detail: '1 rejected row waits; the other rows are loaded',
-    }
+    const fed = await feed({}, ...leaveOut)
     await fed.shows(/loaded \d+ rows/)
-    expect(await ready()).toEqual({ status: 200, checks: [isWell, { check: 'rejects', status: 'ok' }] })
-
     await sql`update people set given = '' where person_no = 5`
-    await fed.shows(/ 1 rejected \(written to .*\): .*; note: rejected: 1 × name is missing\n/)
-    expect(await ready()).toEqual({ status: 200, checks: [isWell, warns] })
-    expect(await gauges()).toEqual(['removals_refused 0', 'rejected_rows 1', 'position_held 0'])
+    const note =
+      '1 rejected \\(written to .*\\): .*; note: left out, and read again by the next round: users\\.sql id 5; note: rejected: 1 × name is missing'
+    await fed.shows(new RegExp(`${note}\n(.*\n)*.*${note}\n`))
 
     await sql`update observations set removed_at = now() where observation_no < 500`
-    const [, option = ''] = await fed.shows(
-      /failed: nothing was loaded: the round would remove .* the same command with --max-removed (\d+), without --every; the next attempt/,
-    )
-    const detail =
-      'a round would have removed more than --max-removed allows; the log says how to load it once'
-    expect(await ready()).toEqual({
-      status: 503,
-      checks: [{ check: 'feed', status: 'wrong', detail }, warns],
-    })
-    expect(await gauges()).toEqual(['removals_refused 1', 'rejected_rows 1', 'position_held 0'])
-
+    const { code, stderr } = await fed.finished
+    expect(code).toBe(1)
+    const [, option = ''] =
+      /^axport: nothing was loaded: the round would remove .* the same command with --max-removed (\d+), without --every\n$/.exec(
+        stderr,
+      ) ?? []
     const once = await axport(args(...leaveOut, '--max-removed', option), {
       env: { DATABASE_URL: database.url, PLATFORM_URL: cluster.url() },
     })
     expect(once).toMatchObject({ code: 0, stdout: expect.stringContaining(' 1 rejected (written to ') })
-    await fed.shows(/failed.*\n(.*\n)*.* loaded \d+ rows/)
-    expect(await ready()).toEqual({ status: 200, checks: [isWell, warns] })
 
     await sql`update people set given = 'Mended' where person_no = 5`
-    await fed.shows(/rejected.*\n.* loaded \d+ rows in [\d.]+ s: 0 inserted, 1 updated/)
-    expect(await gauges()).toEqual(['removals_refused 0', 'rejected_rows 0', 'position_held 0'])
+    await (await feed({}, ...leaveOut)).shows(/loaded \d+ rows in [\d.]+ s: 0 inserted, 1 updated/)
     await isSame()
     await sql`update observations set removed_at = null where observation_no < 500`
   })
@@ -213,30 +163,20 @@ describe('axport import --every', () => {
     await isSame()
   })
 
-  test('prints the error as JSON if the platform or its own database ends the connection', async () => {
+  test('ends with the error as JSON if the platform or its own database ends the connection', async () => {
     const release = await hold()
-    const fed = await feed({}, '--json')
-    const lines = () =>
-      fed
-        .stdout()
-        .split('\n')
-        .filter(line => line !== '')
-        .map(line => JSON.parse(line))
-    const held = async () => {
-      const count = lines().length
-      await isHeld()
-      return { next: () => until('there is a line for the round', () => lines()[count]) }
-    }
-    const first = await held()
+    const first = await feed({}, '--json')
+    await isHeld()
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'axport'`
-    expect(await first.next()).toMatchObject({
+    const { code, stdout } = await first.finished
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({
       loaded: false,
       error:
         'users.sql: the platform went away before all was read; nothing was loaded: run the same command again',
-      since: '-infinity',
-      next_attempt_in: 1,
     })
-    const second = await held()
+    const second = await feed({}, '--json')
+    await isHeld()
     await until('the session of the import is ended', async () => {
       const { count } = await database.sql`
         select pg_terminate_backend(pid) from pg_stat_activity
@@ -244,9 +184,15 @@ describe('axport import --every', () => {
       return count > 0
     })
     await release()
-    expect(await second.next()).toMatchObject({ loaded: false, error: expect.stringContaining('connection') })
-    const success = await until('a round is loaded', () => lines().find(({ loaded }) => loaded))
-    expect(success).toMatchObject({ since: '-infinity', rejected: 0, users: { inserted: 40 } })
+    expect(await second.finished).toMatchObject({ code: 1, stderr: expect.stringContaining('connection') })
+    const third = await feed({}, '--json')
+    const [line = ''] = await third.shows(/^{.*}\n/)
+    expect(JSON.parse(line)).toMatchObject({
+      loaded: true,
+      since: '-infinity',
+      rejected: 0,
+      users: { inserted: 40 },
+    })
     await isSame()
   })
 
@@ -269,13 +215,16 @@ describe('axport import --every', () => {
     await isSame()
   })
 
-  test('exits with 0 at SIGTERM: immediately between two rounds, and after SHUTDOWN_TIMEOUT within one', async () => {
+  test('ends at SIGTERM: with 130 within a round, of which nothing is loaded, and with 0 between two', async () => {
     const release = await hold()
-    const fed = await feed({ SHUTDOWN_TIMEOUT: '1' })
+    const fed = await feed()
     await isHeld()
     fed.signal('SIGTERM')
-    const { code, stdout } = await fed.finished
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\S+ failed: .*\n$/)])
+    expect(await fed.finished).toEqual({
+      code: 130,
+      stdout: '',
+      stderr: 'axport: interrupted: nothing was loaded\n',
+    })
     expect(await database.sql`select from organizations`).toBeEmpty()
     await until(
       'no session waits on the platform',
@@ -286,15 +235,16 @@ describe('axport import --every', () => {
       20_000,
     )
     await release()
-  })
-
-  test('accepts an interval longer than the longest timer', async () => {
-    const fed = await feed({}, '--every', '30d')
-    await fed.shows(/^\S+Z loaded .*\n/)
-    // This command takes longer than a second round would need to start, if the interval were ignored.
+    const resting = await feed({}, '--every', '1d')
+    await resting.shows(/^\S+Z loaded .*\n/)
+    // This command takes longer than a second round would need to start, if the period were ignored.
     expect(await axport(['import', '--help'])).toMatchObject({ code: 0 })
-    fed.signal('SIGTERM')
-    expect(await fed.finished).toMatchObject({ code: 0, stdout: expect.stringMatching(/^.*\n$/) })
+    resting.signal('SIGTERM')
+    expect(await resting.finished).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^.*\n$/),
+      stderr: '',
+    })
   })
 
   test('reads a standby, and misses no change that was replayed late', async () => {
@@ -319,45 +269,33 @@ describe('axport import --every', () => {
     await standby.stop()
   })
 
-  test('exits immediately for an error that no later round can resolve', async () => {
-    const run = (given: string[], env: Record<string, string> = { DATABASE_URL: database.url }) =>
-      axport(['import', '--every', '1s', ...given], { env: { PLATFORM_URL: cluster.url(), ...env } })
-    const failed = (stderr: RegExp) => ({ code: 1, stdout: '', stderr: expect.stringMatching(stderr) })
-    expect(await run(['--queries', '/nowhere'])).toEqual(failed(/^axport: --queries names \/nowhere/))
-    expect(await run(['--from-file', '/nowhere', '--queries', queries])).toEqual(
-      failed(/^axport: --from-file names/),
-    )
-    expect(await run(['--queries', queries], {})).toEqual(failed(/^axport: DATABASE_URL is not set/))
-  })
-
-  test('notices a platform that silently disappeared, and does not interrupt a slow one', async () => {
+  test('gives up a platform that sends nothing for so long, and does not interrupt one that is slow', async () => {
     const proxy = await FlakyProxy.start(cluster.url())
-    const url = readPostgresUrl(proxy.url)
-    const connectThrough = () => openFirst(url, 5000)
-    const bytesOf = async (statement: string) => {
-      const connection = await connectThrough()
-      const endChecks = startSilenceCheck(connection, connectThrough, 200)
+    const [query] = readQueries(
+      folderOf({
+        'organizations.sql': `
+        select n, repeat('x', 20000), pg_sleep(0.5) from generate_series(1, 6) as n`,
+      }),
+    ).queries
+    if (!query) throw new Error('there is no query')
+    const read = async (onRow = () => {}) => {
+      const snapshot = await openSnapshot(proxy.url, undefined, 0, 2000)
       try {
         let bytes = 0
-        for await (const chunk of connection.copy(statement)) bytes += chunk.length
+        for await (const chunk of snapshot.copy(query)) {
+          bytes += chunk.length
+          onRow()
+        }
         return bytes
       } finally {
-        endChecks()
-        connection.destroy()
+        await snapshot.close()
       }
     }
-    expect(await bytesOf('copy (select 1 from pg_sleep(2)) to stdout')).toBe(2)
-    const waiting = bytesOf('copy (select 1 from pg_sleep(60)) to stdout').then(
-      () => 'it came to its end',
-      () => 'it was noticed',
+    // Three seconds in all, of which no row takes two. Postgres sends some thousand bytes at a time.
+    expect(await read()).toBeGreaterThan(10)
+    await expect(read(() => proxy.setNetwork({ is: 'silent' }))).rejects.toThrow(
+      'organizations.sql: the platform went away before all was read',
     )
-    await until('the query runs', async () => {
-      const { count } =
-        await sql`select from pg_stat_activity where query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()`
-      return count > 0
-    })
-    proxy.setNetwork({ is: 'silent' })
-    expect(await waiting).toBe('it was noticed')
     await proxy.stop()
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { RemovalsRefused } from '../../src/import/removals.ts'
+import { Failure } from '../../src/errors.ts'
 import type { Limit } from '../../src/limit.ts'
 import { cleanUp } from '../support/executable.ts'
 import { organization } from '../support/fixtures.ts'
@@ -27,7 +27,7 @@ describe('a round of a feed', () => {
   const database = useDatabase()
   const platform = usePlatform()
   beforeEach(async () => {
-    await database.sql`truncate feeds, feed_rejects`
+    await database.sql`truncate feeds`
     await platform.sql`update observations set removed_at = null where removed_at is not null`
     await platform.sql`update stages set removed_at = null where removed_at is not null`
   })
@@ -42,8 +42,10 @@ describe('a round of a feed', () => {
     await platform.sql`update rubrics set label = 'Renamed' where rubric_no = 1`
     const before = await everything(database.sql)
     const refused = await feed().catch(error => error)
-    expect(refused).toBeInstanceOf(RemovalsRefused)
-    expect(refused.message).toMatch(/ the round would remove 23 of 180 assessments, .* --max-removed 23$/)
+    expect(refused).toBeInstanceOf(Failure)
+    expect(refused.message).toMatch(
+      / the round would remove 23 of 180 assessments, .* --max-removed 23, without --every$/,
+    )
     expect(await everything(database.sql)).toEqual(before)
 
     expect(await feed({}, { maxRemoved: { count: 23 } })).toMatchObject({
@@ -85,7 +87,7 @@ describe('a round of a feed', () => {
     })
   })
 
-  test('does not count removals that wait because their rows are needed', async () => {
+  test('does not count removals that are left out because their rows are needed', async () => {
     const queries = queriesWith({
       'users.sql': usersQuery("where changed_at >= current_setting('axport.since')::timestamptz", {
         name: 'left_on is not null as deleted, given',
@@ -117,7 +119,7 @@ describe('a round of a feed', () => {
     await feed({ queries })
     await platform.sql`update stages set removed_at = now() where rank = 2`
     const refused = await feed({ queries }).catch(error => error)
-    expect(refused).toBeInstanceOf(RemovalsRefused)
+    expect(refused).toBeInstanceOf(Failure)
     const [, removed] =
       /^nothing was loaded: the round would remove (\d+) of \d+ assessment_parts, more than 10%/.exec(
         refused.message,

@@ -34,7 +34,7 @@ const ALLOWED = [
   'select export_products',
   'select export_records',
   'select export_state',
-  'select feed_states',
+  'select feeds',
   'select integration_secrets',
   'select integrations',
   'select live_secrets',

@@ -13,7 +13,7 @@ export const SCHEMA_INFO = 'axport_schema_info'
 const DATA_TIMEOUT_MS = 1000
 
 type Data = Record<'version' | 'imported' | 'secret' | 'disclosing' | 'schema', string | null>
-type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'waiting', string | null>
+type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'leftOut', string | null>
 
 const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> = {
   version: [
@@ -34,14 +34,17 @@ const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> 
 const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> = {
   position: [
     'position_timestamp_seconds',
-    "When the last loaded snapshot of the platform began, by the platform's clock.",
+    "When the snapshot of the last round that left nothing out began, by the platform's clock. Absent before it.",
   ],
   succeeded: ['last_success_timestamp_seconds', 'When a round was last loaded. Absent before the first.'],
   compared: [
     'last_comparison_timestamp_seconds',
     'When all rows were last compared (import --sync). Absent before the first.',
   ],
-  waiting: ['rejected_rows', 'Rows that rounds have left out by --rejects, and that wait.'],
+  leftOut: [
+    'left_out_rows',
+    'Rows that the last round left out by --rejects; the next one reads them again.',
+  ],
 }
 
 /** Adds what the database knows of its schema, of the data, of secrets and feeds, whether their processes run or not. */
@@ -104,7 +107,7 @@ const selectData = statement<Record<string, never>, Data>(
 )
 
 const selectFeeds = statement<Record<string, never>, Feed>(
-  sql`select feed, extract(epoch from snapshot_at)::text as position, extract(epoch from succeeded_at)::text as succeeded,
-    extract(epoch from compared_at)::text as compared, waiting from feed_states`,
+  sql`select name as feed, extract(epoch from nullif(snapshot_at, '-infinity'))::text as position, extract(epoch from succeeded_at)::text as succeeded,
+    extract(epoch from compared_at)::text as compared, left_out::text as "leftOut" from feeds`,
   false,
 )

@@ -3,43 +3,52 @@ import { NOBODY } from '../erased.ts'
 import { TABLE_OF } from '../record.ts'
 import type { Since } from './snapshot.ts'
 
-/** The state of a feed after a successful round; a row of the table feeds. */
+/** The position of a feed after a round in which nothing was left out; a row of the table feeds. */
 export interface FeedState extends Since {
   /** The digest of each query by the name of its file. */
   queries: Record<string, string>
-  /** The time of the success, in Unix seconds. */
-  succeededAt: number
 }
 
-/** The state of a feed; undefined before its first success. */
+/** The position of a feed; undefined before its first round. */
 export async function readFeedState(sql: TransactionSql, feed: string): Promise<FeedState | undefined> {
-  const [row] = await sql<{ platform: string; startedAt: string; queries: string; succeededAt: number }[]>`
-    select platform, snapshot_at::text as "startedAt", queries::text,
-      extract(epoch from succeeded_at)::double precision as "succeededAt"
-    from feeds where name = ${feed}`
+  const [row] = await sql<{ platform: string; startedAt: string; queries: string }[]>`
+    select platform, snapshot_at::text as "startedAt", queries::text from feeds where name = ${feed}`
   return row && { ...row, queries: JSON.parse(row.queries) as Record<string, string> }
 }
 
+/** What the row of a feed has to know of a round. */
+export interface Round {
+  /** All rows were compared, and those removed that the platform no longer has. */
+  isComparison: boolean
+  /** The number of rows that were left out. */
+  leftOut: number
+}
+
 /**
- * Writes the state for the next round, in the transaction that loads the rows of this one.
- * @param isComparison whether all rows were compared, and those removed that the platform no longer has
+ * Writes the row of a feed in the transaction that loads the rows of its round. If some were left out, the position stays,
+ * so that the next round reads them again; a feed without a position reads everything.
  */
 export async function writeFeedState(
   sql: TransactionSql,
   feed: string,
-  { platform, startedAt, queries }: Omit<FeedState, 'succeededAt'>,
-  isComparison: boolean,
+  { platform, startedAt, queries }: FeedState,
+  { isComparison, leftOut }: Round,
 ): Promise<void> {
   await sql`
-    insert into feeds (name, platform, snapshot_at, queries, compared_at)
-    values (${feed}, ${platform}, ${startedAt}::text::timestamptz, ${JSON.stringify(queries)}::text::jsonb,
-      case when ${isComparison} then clock_timestamp() end)
-    on conflict (name) do update set (platform, snapshot_at, queries, succeeded_at, compared_at) =
-      (excluded.platform, excluded.snapshot_at, excluded.queries, excluded.succeeded_at,
-        coalesce(excluded.compared_at, feeds.compared_at))`
+    insert into feeds as f (name, platform, snapshot_at, queries, left_out, compared_at)
+    values (${feed}, ${platform}, ${leftOut > 0 ? '-infinity' : startedAt}::text::timestamptz,
+      ${JSON.stringify(queries)}::text::jsonb, ${leftOut}, case when ${isComparison} then clock_timestamp() end)
+    on conflict (name) do update set
+      (succeeded_at, left_out, compared_at) =
+        (excluded.succeeded_at, excluded.left_out, coalesce(excluded.compared_at, f.compared_at))`
+  if (leftOut === 0)
+    await sql`
+      update feeds set platform = ${platform}, snapshot_at = ${startedAt}::text::timestamptz,
+        queries = ${JSON.stringify(queries)}::text::jsonb
+      where name = ${feed}`
 }
 
-const NONE = { unidentified: undefined, lostParts: { records: 0, first: [] } }
+const NONE = { unidentified: undefined, firstRejected: [], lostParts: { records: 0, first: [] } }
 
 /** The result of a round without changes: it creates no temporary tables. */
 export function nothingNew() {

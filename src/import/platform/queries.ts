@@ -61,18 +61,9 @@ function readQuery(path: string, file: string): Pick<Query, 'text' | 'digest'> {
 /** The text before and after a query, which has lines of its own. */
 const BEFORE = 'copy (\n'
 const AFTER = '\n) to stdout (format csv, header)'
-const BEFORE_COLUMNS = 'copy (select * from (\n'
-const AFTER_COLUMNS = '\n) as query limit 0) to stdout (format csv, header)'
 
 /** The statement that gives the rows of a query as CSV. */
 export const rowsStatement = ({ text }: Query): string => BEFORE + withoutEnd(text) + AFTER
-
-/** The statement that gives only their header. Postgres plans the query without running it. */
-export const headerStatement = ({ text }: Query): string => BEFORE_COLUMNS + withoutEnd(text) + AFTER_COLUMNS
-
-/** The statement that gives the plan of a query that selects the id alone; the query does not run. */
-export const planStatement = ({ text }: Query): string =>
-  `explain (verbose, format json) select id from (\n${withoutEnd(text)}\n) as query`
 
 /** The text without its last semicolon, which would end the statement around it. */
 const withoutEnd = (text: string): string =>
@@ -80,7 +71,7 @@ const withoutEnd = (text: string): string =>
 
 /**
  * The line of a query's file at which an error stands.
- * @param statement one of rowsStatement() or headerStatement()
+ * @param statement that of rowsStatement()
  * @param position in characters of the statement from 1 on, as Postgres counts
  */
 export function lineAt({ text }: Query, statement: string, position: number): number | undefined {

@@ -4,12 +4,16 @@ import { openFirst } from '../../postgres/connection/opening.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../postgres/connection/url.ts'
 import { timeoutError } from '../../postgres/failures.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
-import { planStatement, type Query, rowsStatement } from './queries.ts'
-import { startSilenceCheck } from './silence-check.ts'
-import type { PlanNode } from './since.ts'
+import { type Query, rowsStatement } from './queries.ts'
 
 /** Time for the first answer, of all servers together. */
 const CONNECT_TIMEOUT_MS = 10_000
+
+/**
+ * Time for the next rows of a query, its first ones among them. Without a limit, a platform that lost its power or hangs
+ * would hold the feed for ever: neither closes the connection.
+ */
+const ROWS_TIMEOUT_MS = 10 * 60_000
 
 /** The last success of a feed, on which the changes of a round depend. */
 export interface Since {
@@ -27,10 +31,8 @@ export interface Snapshot {
   startedAt: string
   /** The setting axport.since in queries: a timestamptz as text, or -infinity. */
   since: string
-  /** The output of a statement of queries.ts. Reads no faster than the consumer takes. */
-  copy(query: Query, statement?: string): AsyncGenerator<Uint8Array>
-  /** The plan of a query, which does not run. */
-  plan(query: Query): Promise<PlanNode>
+  /** The rows of a query as CSV. Reads no faster than the consumer takes. */
+  copy(query: Query): AsyncGenerator<Uint8Array>
   /** Ends it. Idempotent. */
   close(): Promise<void>
   /** Ends it at once, cancels the running query and lets it fail. */
@@ -41,24 +43,32 @@ export interface Snapshot {
  * Connects, and begins a read-only snapshot.
  * @param last the last success; undefined to read all
  * @param overlap seconds before it that are read again
+ * @param rowsTimeoutMs time for the next rows of a query
  * @throws Failure for an invalid URL, or a platform that cannot be reached
  */
 export async function openSnapshot(
   text: string,
   last: Since | undefined,
   overlap: number,
+  rowsTimeoutMs = ROWS_TIMEOUT_MS,
 ): Promise<Snapshot> {
   const url = read(text)
-  const connect = () => openFirst(url, CONNECT_TIMEOUT_MS)
   let connection: Connection | undefined
   try {
-    connection = await connect()
+    connection = await openFirst(url, CONNECT_TIMEOUT_MS)
     const opened = connection
     // Until the end of the snapshot.
     opened.take()
     const cancelTimeout = onTimeout(CONNECT_TIMEOUT_MS, () => opened.destroy(timeoutError()))
     const begun = await begin(connection, last, overlap).finally(cancelTimeout)
-    return { ...begun, ...ofSnapshot(connection, connect) }
+    return {
+      ...begun,
+      copy: query => copy(opened, query, rowsTimeoutMs),
+      close: async () => {
+        if (!opened.isClosed) await opened.close()
+      },
+      cancel: () => opened.giveUp(),
+    }
   } catch (error) {
     connection?.destroy()
     throw unreachable(error)
@@ -70,25 +80,6 @@ function read(text: string): PostgresUrl {
     return readPostgresUrl(text)
   } catch (error) {
     throw unreadable(error)
-  }
-}
-
-function ofSnapshot(
-  connection: Connection,
-  connect: () => Promise<Connection>,
-): Pick<Snapshot, 'copy' | 'plan' | 'close' | 'cancel'> {
-  const endChecks = startSilenceCheck(connection, connect)
-  return {
-    copy: (query, statement) => copy(connection, query, statement),
-    plan: query => plan(connection, query),
-    async close() {
-      endChecks()
-      if (!connection.isClosed) await connection.close()
-    },
-    async cancel() {
-      endChecks()
-      await connection.giveUp()
-    },
   }
 }
 
@@ -150,27 +141,24 @@ const REPLAYED = 'select pg_last_xact_replay_timestamp()::text as replayed'
 async function* copy(
   connection: Connection,
   query: Query,
-  statement = rowsStatement(query),
+  rowsTimeoutMs: number,
 ): AsyncGenerator<Uint8Array> {
+  const statement = rowsStatement(query)
+  const chunks = connection.copy(statement)
   let isDone = false
   try {
-    yield* connection.copy(statement)
+    for (;;) {
+      const endTimeout = onTimeout(rowsTimeoutMs, () => connection.destroy(timeoutError()))
+      const next = await chunks.next().finally(endTimeout)
+      if (next.done) break
+      yield next.value
+    }
     isDone = true
   } catch (error) {
     throw queryFailure(error, query, statement)
   } finally {
     // Unread output would block the next statement.
     if (!isDone) connection.destroy()
-  }
-}
-
-async function plan(connection: Connection, query: Query): Promise<PlanNode> {
-  const statement = planStatement(query)
-  try {
-    const rows = await connection.run(statement, [], { prepare: false })
-    const [{ 'QUERY PLAN': answers }] = rows as [{ 'QUERY PLAN': [{ Plan: PlanNode }] }]
-    return answers[0].Plan
-  } catch (error) {
-    throw queryFailure(error, query, statement)
+    await chunks.return(undefined)
   }
 }

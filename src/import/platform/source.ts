@@ -3,7 +3,6 @@ import type { RecordSource } from '../record.ts'
 import { type FeedState, readFeedState, writeFeedState } from './feed-state.ts'
 import type { Queries, Query } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
-import { isWaiting, keepWaiting, readWaiting } from './waiting.ts'
 
 /** The options of a feed. */
 export interface PlatformOptions {
@@ -42,7 +41,6 @@ export function platformSource(options: PlatformOptions): RecordSource {
     chunks: copy(query),
   }))
   const source = csvSource(copied, 'the platform', queries.others)
-  const isFullRound = () => snapshot?.since === '-infinity'
   return {
     ...source,
     notes: () => [...(why !== undefined && isRead ? [why] : []), ...source.notes()],
@@ -51,17 +49,12 @@ export function platformSource(options: PlatformOptions): RecordSource {
         state = await readFeedState(sql, feed)
         why = isFull || state === undefined ? undefined : changeOf(state.queries, digests)
       },
-      async writeState(sql, isComparison) {
+      async writeState(sql, round) {
         const { platform, startedAt } = snapshot as Snapshot
-        await writeFeedState(sql, feed, { platform, startedAt, queries: digests }, isComparison)
+        await writeFeedState(sql, feed, { platform, startedAt, queries: digests }, round)
       },
-      // A full round gives the rows that wait, or they are gone.
-      isWaiting: async sql => !isFullRound() && (await isWaiting(sql, feed)),
-      readWaiting: sql => readWaiting(sql, feed, source.types),
-      keepRejects: sql => keepWaiting(sql, feed, source.types, source.headers),
-      isFull: isFullRound,
+      isFull: () => snapshot?.since === '-infinity',
       since: () => snapshot?.since,
-      lastSuccess: () => state?.succeededAt,
     },
     async *read(onBytes) {
       const last = isFull || why !== undefined ? undefined : state

@@ -134,13 +134,6 @@ export class MonthPlatform {
     return { person, observations }
   }
 
-  /** The time by the platform's clock, in seconds. */
-  async now(): Promise<number> {
-    const [row] = await this.sql<{ now: number }[]>`
-      select extract(epoch from clock_timestamp())::float8 as now`
-    return (row as { now: number }).now
-  }
-
   /** Loses the primary. The standby has received all that was committed, and takes over. */
   async failOver(): Promise<void> {
     const { primary, standby, sql } = this
