@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { preset, setting } from '../config.ts'
 import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
 import { type Credentials, createIntegration } from '../integrations/credentials.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { startPrivateServer } from '../postgres/private-server/private-server.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { setDisclosing } from '../tables/disclosing.ts'
@@ -20,7 +18,7 @@ const ASSESSMENTS = 2000
 export const demoCommand = () =>
   newCommand(
     'demo',
-    'Try axport with sample data in a built-in database. Needs no settings.',
+    'Try axport with sample data in a temporary Postgres. Needs no settings.',
     'Prints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
   ).action(demo)
 
@@ -28,24 +26,27 @@ async function demo(): Promise<void> {
   preset('DOCS', 'try')
   // Wrong settings must be found before the preparation, which takes seconds.
   await using serving = new ServingProcess()
-  const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
-  // At the very end: a database that is just starting would create the folder again.
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const { database, ...made } = await interruptible(
-    () => prepare(folder),
-    () => '',
-  )
+  await print('Preparing a database with sample data …\n')
+  const starting = startPrivateServer()
   try {
-    await serving.serve(database, url => print(instructions(url, folder, made)))
-  } finally {
+    const { database, ...made } = await interruptible(
+      async () => prepare((await starting).url),
+      () => '',
+    )
+    const operator = `DATABASE_URL=${(await starting).url} ${thisProgram().join(' ')}`
+    await serving.serve(database, url => print(instructions(url, operator, made)))
     await database.close()
+  } finally {
+    await starting.then(
+      server => server.end(),
+      () => {},
+    )
   }
 }
 
 /** Makes the database with an integration that may read everything, and reads the first record of the list. */
-async function prepare(folder: string) {
-  await print('Preparing a database with sample data …\n')
-  const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
+async function prepare(databaseUrl: string) {
+  const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'))
   const { sql } = database
   await migrate(sql)
   const sample = new Blob([...sampleNdjson({ assessments: ASSESSMENTS })])
@@ -63,10 +64,9 @@ const TOKEN_OF_ANSWER = `awk -F'"' '$2 == "access_token" { print $4; ok = 1 } !o
 
 function instructions(
   url: string,
-  folder: string,
+  operator: string,
   { clientId, clientSecret, id, userId }: Credentials & { id: string; userId: string },
 ): string {
-  const operator = `DATABASE_URL=embedded:${folder} ${thisProgram().join(' ')}`
   return `
 axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:
 

@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import postgres from 'postgres'
 import { emptyFolder, executable } from '../support/executable.ts'
 import { startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
 import type { Options } from './options.ts'
 import { timedImport, writeSample } from './program.ts'
 import { Side } from './side.ts'
@@ -61,8 +60,8 @@ export async function createWorld(options: Options, say: (text: string) => void)
 
 function startPostgres(major: number | undefined) {
   if (major === undefined) return startCluster({ settings: SETTINGS })
-  const binaries = debianBinaries(major)
-  if (!existsSync(binaries.postgres))
+  const folder = `/usr/lib/postgresql/${major}/bin`
+  if (!existsSync(folder))
     throw new Error(`Postgres ${major} is not installed: apt-get install postgresql-${major}`)
-  return startCluster({ settings: SETTINGS, binaries })
+  return startCluster({ settings: SETTINGS, programs: { folder, major } })
 }

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startSupervised } from './supervised.ts'
+import { startSupervised } from '../../src/postgres/private-server/supervisor.ts'
 import { until } from './until.ts'
 
 let folder: Promise<string> | undefined
@@ -54,8 +54,9 @@ function take(lock: string): boolean {
 
 async function folderOfThisProcess(): Promise<string> {
   const made = mkdtempSync(join(tmpdir(), 'axport-test-run-'))
-  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin' }
+  // Servers that run as another user copy their files from there.
+  chmodSync(made, 0o711)
   // The command ends at once; its supervisor waits for this process to end, and removes the folder.
-  await startSupervised(['true'], { folder: made, env, logFile: join(made, 'log') })
+  await startSupervised(['true'], { folder: made, env: {}, log: join(made, 'log'), user: undefined })
   return made
 }

@@ -1,10 +1,11 @@
-import { appendFile, chown, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, chown, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeClusterFolder } from './cluster-folder.ts'
+import { newPlace, type Place, startServer } from '../../src/postgres/private-server/private-server.ts'
+import type { Programs } from '../../src/postgres/private-server/programs.ts'
+import type { Supervised } from '../../src/postgres/private-server/supervisor.ts'
+import { clusterTemplate, copyFolder, pidIn } from './cluster-template.ts'
 import { freePort } from './free-port.ts'
-import { copy, newDataFolder, postgresEnvironment } from './initdb.ts'
-import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts'
-import { type Supervised, startSupervised } from './supervised.ts'
+import { postgresPrograms } from './postgres-programs.ts'
 import { until } from './until.ts'
 import { withConnection } from './with-connection.ts'
 
@@ -38,18 +39,13 @@ export interface ClusterOptions {
   /** The locale of the databases (default: `C`). The code under test must not depend on the locale. */
   locale?: string
   /** The programs of Postgres (default: those that npm installed). */
-  binaries?: PostgresBinaries
+  programs?: Programs
 }
 
-// These settings prefer speed to safety: the data are needed for one test run only.
+// Without fsync, synchronous_commit costs almost nothing. So it stays on, and committed data survive crash().
 const testSettings = {
   listen_addresses: '127.0.0.1',
   max_connections: '200',
-  // synchronous_commit stays on: without fsync it costs almost nothing, and committed data survive crash().
-  fsync: 'off',
-  full_page_writes: 'off',
-  // Shared memory in the data folder is removed with it, also after a kill.
-  dynamic_shared_memory_type: 'mmap',
   // The files may be in memory (`scripts/tests.ts`).
   max_wal_size: '256MB',
   // Autovacuum would change query plans from run to run.
@@ -60,15 +56,14 @@ const testSettings = {
 
 /** Starts a new, separate Postgres. The server stops when this process ends or is killed. */
 export async function startCluster(options: ClusterOptions = {}): Promise<OwnCluster> {
-  const binaries = options.binaries ?? (await postgresBinaries())
-  const folder = await makeClusterFolder(binaries.owner)
+  const place = newPlace(options.programs ?? (await postgresPrograms()))
   try {
-    const password = await newDataFolder(binaries, folder, options.locale ?? 'C')
-    const server = new Server(binaries, folder, password, options.settings)
+    const { template, password } = await clusterTemplate(place, options.locale ?? 'C')
+    const server = new Server(place, template, password, options.settings)
     await server.start(options.port)
     return server
   } catch (error) {
-    await rm(folder, { recursive: true, force: true })
+    await rm(place.folder, { recursive: true, force: true })
     throw error
   }
 }
@@ -78,24 +73,17 @@ class Server implements OwnCluster {
   pid = 0
   #port = 0
   #running: Supervised | undefined
-  readonly #binaries: PostgresBinaries
-  readonly #folder: string
+  readonly #place: Place
+  readonly #template: string
   readonly #password: string
   readonly #given: Record<string, string>
-  readonly #settings: Record<string, string>
 
-  constructor(
-    binaries: PostgresBinaries,
-    folder: string,
-    password: string,
-    settings: Record<string, string> = {},
-  ) {
-    this.#binaries = binaries
-    this.#folder = folder
+  constructor(place: Place, template: string, password: string, settings: Record<string, string> = {}) {
+    this.#place = place
+    this.#template = template
     this.#password = password
     this.#given = settings
-    this.#settings = { ...testSettings, unix_socket_directories: folder, ...settings }
-    this.dataDir = join(folder, 'data')
+    this.dataDir = place.data
   }
 
   url(database = 'postgres'): string {
@@ -104,10 +92,14 @@ class Server implements OwnCluster {
 
   /** Tries several ports, because another program may take a free port before the server does. */
   async start(port?: number): Promise<void> {
+    const settings = { ...testSettings, ...this.#given }
     for (let attempt = 1; ; attempt++) {
       this.#port = port ?? (await freePort())
       try {
-        return await this.#launch()
+        const options = { settings, port: this.#port, template: this.#template }
+        this.#running = await startServer(this.#place, options)
+        this.pid = await pidIn(this.#place)
+        return
       } catch (error) {
         if (attempt === 5) throw error
         await Bun.sleep(200)
@@ -132,9 +124,9 @@ class Server implements OwnCluster {
 
   async startStandby(): Promise<OwnCluster> {
     await this.shutDown()
-    const folder = await makeClusterFolder(this.#binaries.owner)
-    await copy(folder, this.dataDir)
-    const standby = new Server(this.#binaries, folder, this.#password, this.#given)
+    const place = newPlace(this.#place.programs)
+    await copyFolder(this.dataDir, place.folder)
+    const standby = new Server(place, this.#template, this.#password, this.#given)
     await this.start(this.#port)
     await standby.follow(this)
     return standby
@@ -144,8 +136,8 @@ class Server implements OwnCluster {
     await appendFile(join(this.dataDir, 'postgresql.auto.conf'), `primary_conninfo = '${primary.url()}'\n`)
     const signal = join(this.dataDir, 'standby.signal')
     await writeFile(signal, '')
-    const { owner } = this.#binaries
-    if (owner) await chown(signal, owner.uid, owner.gid)
+    const { user } = this.#place
+    if (user) await chown(signal, user.uid, user.gid)
     await this.start(this.#port || undefined)
   }
 
@@ -155,39 +147,6 @@ class Server implements OwnCluster {
 
   async stop(): Promise<void> {
     await this.#running?.end()
-    await rm(this.#folder, { recursive: true, force: true })
-  }
-
-  async #launch(): Promise<void> {
-    const logFile = join(this.#folder, 'log')
-    const settings = Object.entries(this.#settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const command = [this.#binaries.postgres, '-D', this.dataDir, '-p', String(this.#port), ...settings]
-    const surroundings = {
-      folder: this.#folder,
-      env: postgresEnvironment(),
-      logFile,
-      ...this.#binaries.owner,
-    }
-    const launched = await startSupervised(command, surroundings)
-    this.#running = launched
-    try {
-      await this.#untilReady(launched)
-    } catch (error) {
-      await launched.end({ keepFolder: true })
-      const log = await readFile(logFile, 'utf8').catch(() => '')
-      throw new Error(`${(error as Error).message}: ${log.trim().split('\n').slice(-5).join(' / ')}`)
-    }
-    const [pid] = (await readFile(join(this.dataDir, 'postmaster.pid'), 'utf8')).split('\n')
-    this.pid = Number(pid)
-  }
-
-  async #untilReady(launched: Supervised): Promise<void> {
-    const answers = async () => {
-      // Another Postgres could have taken the port in the meantime, so the data folder is compared.
-      const [row] = await withConnection(this.url(), sql => sql`show data_directory`)
-      return row?.data_directory === this.dataDir
-    }
-    await until('Postgres answers', async () => launched.hasEnded() || (await answers()), 30_000)
-    if (launched.hasEnded()) throw new Error('Postgres exited during its start')
+    await rm(this.#place.folder, { recursive: true, force: true })
   }
 }

@@ -17,6 +17,15 @@ export async function stopProcesses(cluster: OwnCluster): Promise<number[]> {
   return [main, ...others.map(({ pid }) => pid)]
 }
 
+/** Whether a process with this id runs, under any user. */
+export function isAlive(pid: number): boolean {
+  try {
+    return signal(pid, 0)
+  } catch {
+    return true
+  }
+}
+
 /** Sends a signal to a process. Returns false if the process does not exist. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {

@@ -118,7 +118,7 @@ requires(FAKETIME).describe('a database whose clock is set forward and back', ()
 
 /** Starts a Postgres under the clock, with FIRST in it. Returns the environment of its services. */
 async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[]) {
-  const cluster = await startCluster({ binaries: await clock.postgres() })
+  const cluster = await startCluster({ programs: await clock.postgres() })
   endings.push(async () => {
     // A signal that a server handles can hang it: the handler waits for a lock that libfaketime holds already.
     process.kill(cluster.pid, 'SIGKILL')

@@ -2,8 +2,8 @@ import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { createIntegration } from '../../src/integrations/credentials.ts'
+import { serverUser } from '../../src/postgres/private-server/programs.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { isAlive } from '../support/cluster-folder.ts'
 import { record } from '../support/disclosures.ts'
 import { cleanUp } from '../support/executable.ts'
 import type { Line } from '../support/fixtures.ts'
@@ -11,10 +11,10 @@ import { newToken, postToken, successful, tryList } from '../support/http.ts'
 import { everything } from '../support/import.ts'
 import { refusal } from '../support/operator.ts'
 import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { postgresBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
 import { type Served, serveWith } from '../support/served.ts'
 import { load } from '../support/service.ts'
+import { isAlive } from '../support/stop-processes.ts'
 import { until } from '../support/until.ts'
 import { CUT, DISK_FULL, FOUND, LOST } from '../support/wordings.ts'
 import { stateLines } from './chaos/support/service.ts'
@@ -50,8 +50,7 @@ requires(rightToMount()).describe('a full disk of a database', () => {
 
   /** Starts a service on a database with BEFORE in it, of which `part` is on a small disk. */
   async function begin(part: 'tables' | 'log') {
-    const { owner } = await postgresBinaries()
-    const small = mountSmallDisk(64, owner)
+    const small = mountSmallDisk(64, serverUser())
     disk = small
     const own = await startCluster({ settings: { min_wal_size: '32MB', max_wal_size: '32MB' } })
     cluster = own

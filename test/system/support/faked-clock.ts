@@ -2,7 +2,8 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type PostgresBinaries, postgresBinaries } from '../../support/postgres-binaries.ts'
+import type { Programs } from '../../../src/postgres/private-server/programs.ts'
+import { postgresPrograms } from '../../support/postgres-programs.ts'
 import type { Requirement } from '../../support/requires.ts'
 
 const LIBRARY = ['x86_64', 'aarch64']
@@ -21,7 +22,7 @@ export interface FakedClock {
   /** The environment that a program needs. */
   env: Record<string, string>
   /** The programs of the Postgres of npm, under this clock. */
-  postgres(): Promise<PostgresBinaries>
+  postgres(): Promise<Programs>
   /** Sets the clock this many seconds ahead of the machine's clock; a negative number sets it back. */
   set(seconds: number): void
   remove(): Promise<void>
@@ -42,12 +43,15 @@ export async function fakedClock(): Promise<FakedClock> {
     DONT_FAKE_MONOTONIC: '1',
   }
   const postgres = async () => {
-    const binaries = await postgresBinaries()
-    const program = join(folder, 'postgres')
+    const found = await postgresPrograms()
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-    const script = `#!/bin/sh\nexec env ${variables.join(' ')} ${binaries.postgres} "$@"\n`
-    await writeFile(program, script, { mode: 0o755 })
-    return { ...binaries, postgres: program }
+    for (const name of ['postgres', 'initdb']) {
+      const script = `#!/bin/sh
+exec env ${variables.join(' ')} ${join(found.folder, name)} "$@"
+`
+      await writeFile(join(folder, name), script, { mode: 0o755 })
+    }
+    return { ...found, folder }
   }
   return { env, postgres, set, remove: () => rm(folder, { recursive: true, force: true }) }
 }

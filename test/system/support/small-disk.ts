@@ -1,8 +1,8 @@
 import { chownSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isAlive } from '../../support/cluster-folder.ts'
 import type { Requirement } from '../../support/requires.ts'
+import { isAlive } from '../../support/stop-processes.ts'
 
 /** A small file system in memory, which a test can fill. */
 export interface SmallDisk {
