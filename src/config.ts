@@ -25,7 +25,7 @@ const notSupported = (): never => {
 /** All settings by name, in the order of the documents. */
 export const SETTINGS = {
   DATABASE_URL: {
-    meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
+    meaning: 'The database: postgres://user:password@host:port/name.',
     mask: maskedUrl,
   },
   DATABASE_URL_FILE: {
@@ -167,9 +167,7 @@ export function preset(name: SettingName, value: string): void {
 export function databaseUrl(environment: Environment = Bun.env): string {
   const url = givenDatabaseUrl(environment)
   if (url) return url
-  throw new Failure(
-    'DATABASE_URL is not set: set it to postgres://user:password@host:port/name, or to embedded:DIR for the built-in database',
-  )
+  throw new Failure('DATABASE_URL is not set: set it to postgres://user:password@host:port/name')
 }
 
 /** The same; undefined if neither is set. @throws Failure if both are, or the file is wrong */

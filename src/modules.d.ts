@@ -1,15 +1,3 @@
-// `import … with { type: 'file' }` is the path of a file, which is in the executable after compiling.
-declare module '*.wasm' {
-  const path: string
-  export default path
-}
-declare module '*.data' {
-  export { default } from '*.wasm'
-}
-declare module '*.tar.gz' {
-  export { default } from '*.wasm'
-}
-
 // `import … with { type: 'text' }` is the text of the file; bun-types has *.txt and *.yaml.
 declare module '*.sql' {
   const text: string

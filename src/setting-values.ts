@@ -37,7 +37,6 @@ export const oneOf =
 
 /** A database URL without its password, which may have unescaped "/", "#" and "@". Other text is masked as a whole. */
 export function maskedUrl(value: string): string {
-  if (value.startsWith('embedded:')) return value
   const [, scheme, rest] = /^(postgres(?:ql)?:\/\/)(.*)$/.exec(value) ?? []
   if (scheme === undefined || rest === undefined) return '***'
   const at = rest.lastIndexOf('@')

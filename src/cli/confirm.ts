@@ -21,7 +21,7 @@ export async function confirm(question: string, answer: string, otherwise: strin
   if ((await readLine())?.trim() !== answer) throw new Failure(otherwise)
 }
 
-/** The next line of standard input. Not prompt(), which would stop an embedded database that other commands use. */
+/** The next line of standard input. */
 export async function readLine(): Promise<string | undefined> {
   // biome-ignore lint/suspicious/noConsole: Bun reads lines of standard input through console.
   const { value } = await console[Symbol.asyncIterator]().next()

@@ -25,7 +25,7 @@ export const demoCommand = () =>
 async function demo(): Promise<void> {
   preset('DOCS', 'try')
   // Wrong settings must be found before the preparation, which takes seconds.
-  await using serving = new ServingProcess()
+  await using serving = new ServingProcess(() => undefined)
   await print('Preparing a database with sample data …\n')
   const starting = startPrivateServer()
   try {

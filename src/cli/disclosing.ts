@@ -94,8 +94,6 @@ export async function describeDisclosureSetting() {
 }
 
 async function readFrom(url: string): Promise<{ value: string } | { problem: string }> {
-  // The first process that opens a folder owns its database: a service that starts meanwhile could not.
-  if (url.startsWith('embedded:')) return { problem: 'an embedded database is not opened for it' }
   try {
     const { sql, close } = await openDatabase(url, 1)
     try {

@@ -1,4 +1,3 @@
-import { databaseUrl } from '../config.ts'
 import { UsageFailure } from '../errors.ts'
 import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
@@ -58,7 +57,7 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
 async function runOnce(open: OpenSource, call: ImportCall & FeedCall): Promise<void> {
   const run = new ImportRun(call)
   const status = new StatusLine()
-  using busy = setTimeout(() => status.say(waitingText()), BUSY_MS)
+  using busy = setTimeout(() => status.say('waiting for the database …'), BUSY_MS)
   const onProgress = (step: Progress) => {
     clearTimeout(busy)
     showStep(step, status)
@@ -78,12 +77,6 @@ async function runOnce(open: OpenSource, call: ImportCall & FeedCall): Promise<v
 
 /** After this time without a first step, a line says for what the command waits. */
 const BUSY_MS = 2000
-
-/** The embedded database has one backend. A Postgres may be slow to accept a connection. */
-function waitingText(): string {
-  const isEmbedded = databaseUrl().startsWith('embedded:')
-  return `waiting for the database${isEmbedded ? ', which is starting, or works for another process' : ''} …`
-}
 
 const STEPS = {
   checking: 'checking …',

@@ -1,7 +1,6 @@
 import pino, { type Logger } from 'pino'
 import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
-import { Failure } from '../errors.ts'
 import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
 import { type AdminView, startAdminServer } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
@@ -30,10 +29,13 @@ export class ServingProcess implements AdminView {
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
-  /** @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on */
-  constructor() {
+  /**
+   * @param readUrl reads DATABASE_URL, unless the database is another one
+   * @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on
+   */
+  constructor(readUrl?: () => unknown) {
     // Wrong settings must be found before the wait for the database.
-    requireSettings()
+    requireSettings(readUrl)
     this.log = createLog()
     this.admin = startAdmin(this)
   }
@@ -45,12 +47,10 @@ export class ServingProcess implements AdminView {
   /** Serves a database until a signal; `onListening` gets the URL. */
   async serve(database: Database, onListening?: (url: string) => Promise<void>): Promise<void> {
     const { log, admin } = this
-    if (database.isGuest)
-      throw new Failure('another process holds the embedded database: stop that process first')
     const service = await startService(database, log)
     this.service = service
     const { url, disclosures } = service
-    log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
+    log.info({ url, admin: admin?.url, disclosures }, 'listening')
     await onListening?.(url)
     log.info({ signal: await this.signalled }, 'stopping')
     await service.end()

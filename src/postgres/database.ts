@@ -1,26 +1,19 @@
-import { Failure } from '../errors.ts'
 import { Interruption } from '../interruption.ts'
 import type { Open } from './connection/connection.ts'
 import { openFirst, type Silences } from './connection/opening.ts'
 import { openSocket } from './connection/socket.ts'
 import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
 import { client, type Start } from './connection/wire.ts'
-import { openEmbedded } from './embedded/embedded.ts'
 import { connectionFailure } from './failures.ts'
 import type { PoolBounds } from './pool/bounds.ts'
 import type { StateLog } from './pool/pool-state.ts'
 import { ServingDatabase } from './pool/serving-database.ts'
 import type { CommandSql } from './transaction/transact.ts'
 
-/** An open database, Postgres or the embedded one. */
+/** An open database. */
 export interface Database {
   /** For commands. */
   sql: CommandSql
-  kind: 'postgres' | 'embedded'
-  /** How commands reach their server; undefined for the embedded database. */
-  start?: Start
-  /** An embedded database that another process runs, and that ends with that process. */
-  isGuest: boolean
   /** For requests: a bounded pool with its own connections. Close it before the database. */
   pool(bounds: PoolBounds, log: StateLog): ServingDatabase
   close(): Promise<void>
@@ -49,57 +42,24 @@ export const SERVING = {
 }
 
 /**
- * Opens DATABASE_URL, which a function reads for each connection: its password may change.
+ * Opens DATABASE_URL, which a function reads for each connection: its password may change. Commands stay with the server
+ * that is found here; each connection of a pool searches again.
  * @param interruption ends the connections for commands
  * @throws Failure
  */
 export async function openDatabase(
-  url: string | (() => string),
+  given: string | (() => string),
   poolSize: number,
   interruption = new Interruption(),
 ): Promise<Database> {
-  const read = typeof url === 'string' ? () => url : url
-  const text = read()
-  return text.startsWith('embedded:')
-    ? await openEmbeddedDatabase(text.slice('embedded:'.length), poolSize, interruption)
-    : await openPostgres(() => readPostgresUrl(read()), poolSize, interruption)
-}
-
-/** Commands stay with the server that is found here; each connection of a pool searches again. */
-async function openPostgres(
-  read: () => PostgresUrl,
-  poolSize: number,
-  interruption: Interruption,
-): Promise<Database> {
+  const read = () => readPostgresUrl(typeof given === 'string' ? given : given())
   const found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(fail)
   await found.close()
   // Behind a pooler, another process may run the next statement, without what the last one has prepared.
   const url = { ...found.start.url, prepare: found.start.url.prepare && found.server !== undefined }
   const sql = commandsOn({ ...found.start, url }, poolSize, interruption)
-  const { start } = found
   const close = () => sql.end({ timeout: 1 })
-  return { sql, kind: 'postgres', start, isGuest: false, pool: poolOn(read), close }
-}
-
-async function openEmbeddedDatabase(
-  dir: string,
-  poolSize: number,
-  interruption: Interruption,
-): Promise<Database> {
-  if (dir === '')
-    throw new Failure('DATABASE_URL=embedded:DIR needs the folder to keep the data in, as embedded:./data')
-  const embedded = await openEmbedded(dir)
-  const address = { path: embedded.socketPath }
-  const url = { ...readPostgresUrl('postgres://postgres@/postgres'), addresses: [address] }
-  const start = { url, route: { address }, parameters: FOR_COMMANDS }
-  const sql = commandsOn(start, poolSize, interruption)
-  const close = async () => {
-    await sql.end({ timeout: 5 })
-    await embedded.close()
-  }
-  // Without a time limit: another command may be in a long import.
-  await sql`select 1`.catch(error => close().then(() => fail(error)))
-  return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOn(() => url), close }
+  return { sql, pool: poolOn(read), close }
 }
 
 const fail = (error: unknown): never => {

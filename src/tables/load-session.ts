@@ -12,7 +12,7 @@ export async function acquireLoadLock(sql: TransactionSql, onWait: () => void): 
   await sql`select pg_advisory_xact_lock(${LOCKS.import})`
 }
 
-/** Sets the settings of a load, with `set local`: all connections to the embedded database share one session. */
+/** Sets the settings of a load, which end with its transaction. */
 export async function configureLoad(sql: TransactionSql): Promise<void> {
   // A day without a time means its start in the platform's time zone.
   await sql`select set_config('TimeZone', time_zone, true) from export_state`
@@ -30,7 +30,7 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
   try {
     await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
   } catch (error) {
-    // Invalid parameter value: the embedded database does not have this setting, nor do servers on some systems.
+    // Invalid parameter value: servers on some systems do not have this setting.
     if ((error as { code?: string }).code !== '22023') throw error
   }
 }

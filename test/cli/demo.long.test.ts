@@ -1,20 +1,54 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cleanUp, emptyFolder, shell, start } from '../support/executable.ts'
+import {
+  cleanUp,
+  emptyFolder,
+  ended,
+  errorLine,
+  executable,
+  launch,
+  shell,
+  start,
+} from '../support/executable.ts'
+import { requires } from '../support/requires.ts'
+import { isAlive } from '../support/stop-processes.ts'
 import { until } from '../support/until.ts'
+import { POSTGRES_15 } from '../system/support/debian-postgres.ts'
+import { rightToMount } from '../system/support/small-disk.ts'
 
 afterAll(cleanUp)
 
 const README = readFileSync(join(import.meta.dir, '../../README.md'), 'utf8')
 
+const MAIN = join(import.meta.dir, '../../src/main.ts')
+
+/** A folder for temporary files that the user may enter who runs Postgres in place of root. */
+function openFolder(): string {
+  const folder = emptyFolder()
+  chmodSync(folder, 0o777)
+  return folder
+}
+
+/** Starts the demo from this checkout. */
+const demo = (env: Record<string, string>) =>
+  launch([process.execPath, '--no-env-file', MAIN, 'demo'], { env: { PORT: '0', ...env } })
+
+/** The process of the only server below a folder. */
+function serverBelow(temporary: string): number {
+  const [folder = ''] = readdirSync(temporary)
+  return Number.parseInt(readFileSync(join(temporary, folder, 'data/postmaster.pid'), 'utf8'), 10)
+}
+
+const READY = /sample assessments at http:\S+\. Paste[\s\S]*Ctrl-C/
+
 describe('axport demo', () => {
   test('prints curl commands that work when pasted, and removes its folder after Ctrl-C', async () => {
     // demo ignores these settings.
     const foreign = { DATABASE_URL: 'nonsense', DATABASE_URL_FILE: '/nowhere' }
-    const temporary = emptyFolder()
-    const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary, ...foreign } })
-    await running.shows(/sample assessments at http:\S+\. Paste[\s\S]*Ctrl-C/)
+    const temporary = openFolder()
+    const running = demo({ TMPDIR: temporary, ...foreign })
+    await running.shows(READY)
     const commands = running.stdout().match(/^(TOKEN=|curl |DATABASE_URL=).*/gm) ?? []
     expect(commands).toHaveLength(6)
     const [docs] = /^http:\S+\/docs$/m.exec(running.stdout()) ?? []
@@ -56,12 +90,59 @@ describe('axport demo', () => {
   })
 
   test('removes its folder if it is interrupted during the preparation', async () => {
-    const temporary = emptyFolder()
-    const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary } })
+    const temporary = openFolder()
+    const running = demo({ TMPDIR: temporary })
     await running.shows(/Preparing/)
     await until('its folder is there', () => readdirSync(temporary).length)
     running.signal('SIGINT')
     await running.finished
     expect(readdirSync(temporary)).toEqual([])
+  })
+
+  test('leaves no server and no folder if it is killed, while another demo goes on', async () => {
+    const [mine, other] = [openFolder(), openFolder()]
+    const [killed, another] = [demo({ TMPDIR: mine }), demo({ TMPDIR: other })]
+    for (const each of [killed, another]) await each.shows(READY)
+    const [server, goesOn] = [serverBelow(mine), serverBelow(other)]
+    killed.signal('SIGKILL')
+    await until('its folder is removed', () => readdirSync(mine).length === 0, 30_000)
+    expect([isAlive(server), isAlive(goesOn)]).toEqual([false, true])
+    another.signal('SIGTERM')
+    expect(await another.finished).toMatchObject({ code: 0, stderr: '' })
+    expect([isAlive(goesOn), readdirSync(other)]).toEqual([false, []])
+  })
+
+  test('puts its folder into /tmp if a socket in TMPDIR would have too long a path', async () => {
+    const temporary = join(openFolder(), 'x'.repeat(100))
+    mkdirSync(temporary)
+    const running = demo({ TMPDIR: temporary })
+    await running.shows(
+      /^DATABASE_URL=postgres:\/\/postgres@\/postgres\?host=\/(private\/)?tmp\/axport-postgres-\w+ /m,
+    )
+    running.signal('SIGINT')
+    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  requires(POSTGRES_15).test('of the executable alone runs the Postgres of the machine', async () => {
+    const temporary = openFolder()
+    const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary } })
+    await running.shows(READY)
+    const [folder = ''] = readdirSync(temporary)
+    expect(readFileSync(join(temporary, folder, 'data/PG_VERSION'), 'utf8')).toMatch(/^1[5-9]\n$/)
+    running.signal('SIGINT')
+    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+    expect(readdirSync(temporary)).toEqual([])
+  })
+
+  requires(rightToMount()).test('without any Postgres says in one line how to get one', async () => {
+    const hide =
+      'for folder in /usr/lib/postgresql*; do mount -t tmpfs none "$folder"; done; PATH= exec "$0" demo'
+    const command = ['unshare', '-m', 'sh', '-c', hide, await executable()]
+    const env = { PATH: process.env.PATH ?? '', PORT: '0', TMPDIR: openFolder() }
+    const { stdout, ...finished } = await ended(launch(command, { env }), {})
+    expect(stdout).toBe('Preparing a database with sample data …\n')
+    expect(errorLine({ ...finished, stdout: '' }, 1)).toMatch(
+      /^there is no Postgres 15 or newer to start: install it \(apt install postgresql\), or use a checkout .* run demo brings its own$/,
+    )
   })
 })

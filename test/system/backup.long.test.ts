@@ -1,16 +1,15 @@
 // docs/operate/backup.md, typed: the nightly commands, a rehearsal, and a restore after which nobody is back.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { codeUnder, pageOf } from '../support/document.ts'
 import { cleanUp, emptyFolder, executable, launch } from '../support/executable.ts'
 import { assessment, educator, multiPart, part, proctor } from '../support/fixtures.ts'
 import { newToken, tryList } from '../support/http.ts'
 import { succeed, WORLD } from '../support/operator.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
 import { serveWith } from '../support/served.ts'
-import { POSTGRES_15, usePostgres15 } from './support/debian-postgres.ts'
+import { POSTGRES_15, PROGRAMS_15, usePostgres15 } from './support/debian-postgres.ts'
 import { importing, integrate, on } from './support/operations.ts'
 
 setDefaultTimeout(180_000)
@@ -43,7 +42,7 @@ requires(POSTGRES_15).describe('the page about backups', () => {
       .replaceAll('/var/lib/axport-backup', `${folder}/nights`)
       .replaceAll('runuser -u postgres --', '')
     const env = {
-      PATH: `${folder}/bin:${dirname(debianBinaries(15).postgres)}:/usr/bin:/bin`,
+      PATH: `${folder}/bin:${PROGRAMS_15.folder}:/usr/bin:/bin`,
       ...{ PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password },
     }
     const running = launch(['bash', '-e', '-o', 'pipefail', '-c', script], { env, cwd: folder })

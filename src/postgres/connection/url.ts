@@ -57,7 +57,7 @@ export interface PostgresUrl {
 }
 
 const NOT_A_URL =
-  'DATABASE_URL (or what DATABASE_URL_FILE holds) must be postgres://user:password@host:port/name, or embedded:DIR'
+  'DATABASE_URL (or what DATABASE_URL_FILE holds) must be postgres://user:password@host:port/name'
 
 /** Parameters of libpq that change nothing in axport. */
 const IGNORED =

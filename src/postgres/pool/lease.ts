@@ -7,7 +7,7 @@ import { type Lease, quiet, type RunOptions } from '../statement.ts'
 /** A transaction that sends nothing for so long is ended by the server: its process may be stopped. */
 export const IDLE_TRANSACTION_MS = 1000
 
-/** One message. Parameters of the connection would not reach the server behind a pooler, nor the embedded engine. */
+/** One message. Parameters of the connection would not reach the server behind a pooler. */
 export const BEGIN = `begin isolation level repeatable read, read only; set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_MS}`
 
 const PLAIN = { prepare: false }

@@ -19,7 +19,7 @@ const REFUSALS = [400, 408, 413, 414, 417, 431, 501, 505]
 
 /** Words from the database, its driver, the runtime or the code, which must not appear in an answer. */
 const INTERNALS =
-  /postgres|pglite|sqlstate|drizzle|elysia|\bbun\b|econn|relation|syntax error|prepared statement|invalid input|out of range|\/\$bunfs|\.ts\b|\n\s+at |<html/i
+  /postgres|sqlstate|drizzle|elysia|\bbun\b|econn|relation|syntax error|prepared statement|invalid input|out of range|\/\$bunfs|\.ts\b|\n\s+at |<html/i
 
 /** The faults of a server's answers, as sentences. A test expects none. */
 export function faultsOf(

@@ -5,7 +5,7 @@ import { use } from '../../support/hooks.ts'
 import { type OwnCluster, startCluster } from '../../support/own-cluster.ts'
 import type { Requirement } from '../../support/requires.ts'
 
-const PROGRAMS = { folder: '/usr/lib/postgresql/15/bin', major: 15 }
+export const PROGRAMS_15 = { folder: '/usr/lib/postgresql/15/bin', major: 15 }
 
 /** The oldest supported Postgres, from its Debian package. */
 export const POSTGRES_15: Requirement = {
@@ -37,13 +37,13 @@ async function run([program = '', ...args]: string[]): Promise<void> {
 }
 
 function client(program: string): string {
-  return join(PROGRAMS.folder, program)
+  return join(PROGRAMS_15.folder, program)
 }
 
 /** Runs Debian's Postgres 15 with these settings for the tests of a group, and stops all processes after them. */
 export const usePostgres15 = (settings?: Record<string, string>): { cluster: OwnCluster } =>
   use(async () => {
-    const cluster = await startCluster({ programs: PROGRAMS, ...(settings && { settings }) })
+    const cluster = await startCluster({ programs: PROGRAMS_15, ...(settings && { settings }) })
     const close = async () => {
       await cleanUp()
       await cluster.stop()

@@ -16,7 +16,7 @@ export interface Answer {
 
 /** Words from the database, its driver and the code, which must not appear in an answer. */
 const INTERNALS =
-  /postgres|pglite|sqlstate|econn|connection_|pg_|relation|syntax|statement|\bsql\b|127\.0\.0\.1|\/\$bunfs|\bat .*:\d+/i
+  /postgres|sqlstate|econn|connection_|pg_|relation|syntax|statement|\bsql\b|127\.0\.0\.1|\/\$bunfs|\bat .*:\d+/i
 
 /**
  * The fault of an answer other than 200, as a sentence. undefined if the answer is a 503 or 504 as the OpenAPI document
