@@ -77,7 +77,7 @@ export function startServer(
     drain(): void {
       isDraining = true
     },
-    /** Accepts no more, finishes requests for at most `timeoutMs`, returns how many were cut. Supervisors grant 10 s. */
+    /** Accepts no more, finishes requests for at most `timeoutMs`, returns how many were cut. Service managers grant 10 s. */
     async stop(timeoutMs = 7000): Promise<number> {
       isDraining = true
       overload.stop()

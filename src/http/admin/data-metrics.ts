@@ -6,9 +6,6 @@ import { shared, within } from '../../within.ts'
 import { addRead } from './read-metric.ts'
 import { unlessBusy } from './readiness.ts'
 
-/** Its presence shows that the database was read for these metrics. */
-export const SCHEMA_INFO = 'axport_schema_info'
-
 /** Numbers that take longer are absent from the metrics. */
 const DATA_TIMEOUT_MS = 1000
 
@@ -58,7 +55,7 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
   )
   const read = () => within(DATA_TIMEOUT_MS, readAll(), undefined).catch(() => undefined)
   new Gauge({
-    name: SCHEMA_INFO,
+    name: 'axport_schema_info',
     help: 'The newest migration of the database; always 1. Absent without a database.',
     labelNames: ['migration'],
     registers: [registry],
