@@ -51,9 +51,16 @@ requires(POSTGRES_15).describe('the page about backups', () => {
     return stdout
   }
 
-  /** Types what the unit runs each night, in its folder. */
+  const urlOf = (username: string) =>
+    Object.assign(new URL(server.cluster.url('axport')), { username, password: 'password' }).href
+
+  /** Types what the unit runs each night, in its folder and as its role. */
   const makeNight = () =>
-    type('cd /var/lib/axport-backup', `export DATABASE_URL=${owner}`, under('The nightly copy')[1] as string)
+    type(
+      'cd /var/lib/axport-backup',
+      `export DATABASE_URL=${urlOf('axport_backup')} PGSERVICEFILE=/etc/axport/backup-service`,
+      under('The nightly copy')[1] as string,
+    )
 
   /** How often a database mentions the erased people, in any table. */
   const mentions = async (database: string) =>
@@ -70,14 +77,22 @@ requires(POSTGRES_15).describe('the page about backups', () => {
     for (const name of ['etc', 'nights', 'bin']) mkdirSync(join(folder, name))
     symlinkSync(await executable(), join(folder, 'bin', 'axport'))
     await type(
-      `psql -q -c "create role axport login password 'password'" -c "create role axport_serve login" -c "create role axport_load login"`,
+      `psql -q -c "create role axport login password 'password'" -c "create role axport_serve login" -c "create role axport_load login" \
+        -c "create role axport_backup login password 'password' in role pg_read_all_data"`,
       'createdb --owner=axport --encoding=UTF8 --template=template0 axport',
     )
-    owner = Object.assign(new URL(server.cluster.url('axport')), {
-      username: 'axport',
-      password: 'password',
-    }).href
+    owner = urlOf('axport')
     writeFileSync(join(folder, 'etc', 'owner-url'), `${owner}\n`)
+    const { hostname, port } = new URL(owner)
+    const service = [
+      '[axport]',
+      `host=${hostname}`,
+      `port=${port}`,
+      'dbname=axport',
+      'user=axport_backup',
+      'password=password',
+    ]
+    writeFileSync(join(folder, 'etc', 'backup-service'), `${service.join('\n')}\n`)
     await succeed(owner, 'migrate', '--grant', 'axport_serve', '--grant-loader', 'axport_load')
     await importing(owner, PLATFORM)
     credentials = await integrate(owner, { organizations: [10, 11], products: [1, 2] })

@@ -129,7 +129,7 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
     test('leave no secret that anybody but root and its unit can read', async () => {
       const urls = await run('stat -c "%n %U %a" /etc/axport/*-url')
       expect(urls.trim().split('\n')).toEqual(
-        ['loader', 'owner', 'serve'].map(name => `/etc/axport/${name}-url root 600`),
+        ['backup', 'loader', 'owner', 'serve'].map(name => `/etc/axport/${name}-url root 600`),
       )
       const pid = await run('systemctl show -P MainPID axport-serve@0')
       const uid = (await run(`stat -c %u /proc/${pid.trim()}`)).trim()
@@ -144,7 +144,7 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       const [role = ''] = blocks('feed.md', 'The role on the platform', 'sql')
       const schema = join(RELEASE, 'docs', 'operate', 'platform-example')
       await run(`cp ${schema}/schema.sql ${schema}/data.sql ${page.files}`)
-      writeFileSync(join(page.files, 'role.sql'), role.replace('…', 'password4'))
+      writeFileSync(join(page.files, 'role.sql'), role.replace('…', 'password5'))
       await asPostgres(
         `createdb platform
        for name in schema data role; do psql -q -d platform -f ${page.files}/$name.sql; done`,
