@@ -104,7 +104,7 @@ export class ServingProcess implements AdminView {
 }
 
 /** Starts the operator's server if ADMIN_PORT is set. @throws Failure if the port cannot be listened on */
-export function startAdmin(view: AdminView) {
+function startAdmin(view: AdminView) {
   const port = setting('ADMIN_PORT')
   if (port === undefined) return undefined
   return startAdminServer({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' }, view)

@@ -139,7 +139,7 @@ describe('a role with the grants for serve', () => {
   test.each(
     [
       ...['users', 'assessments', 'assessment_parts', 'organizations', 'products', 'erasures'],
-      ...['disclosures', 'integration_history', 'feeds'],
+      ...['disclosures', 'integration_history'],
     ].map(table => `select from ${table}`),
   )('cannot read what serving does not need: %s', async statement => {
     expect(await asRole(role, roleSql => roleSql.unsafe(statement).catch(error => error.code))).toBe('42501')
