@@ -52,7 +52,7 @@ describe('axport serve', () => {
       const { port } = new URL(running.url)
       const late = await axport(['serve'], { env: { ...world.env, HOST, PORT: port } })
       expect(errorLine(late, 1)).toBe(
-        `port ${port} on ${HOST} is in use: stop its listener, or set another AXPORT_PORT`,
+        `port ${port} on ${HOST} is in use: stop its listener, or set another PORT`,
       )
       await running.end()
     }
