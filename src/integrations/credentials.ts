@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts'
 import { iso } from '../postgres/statement.ts'
-import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
+import { type CommandSql, transact } from '../postgres/transact.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { changeIntegration, type Description, setHost } from './lifecycle.ts'
 import { existing, type Ids } from './scope.ts'

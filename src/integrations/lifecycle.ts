@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
-import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
+import { type CommandSql, transact } from '../postgres/transact.ts'
 
 /** What operators note about an integration: its purpose and whom to contact. null where nothing is noted. */
 export interface Description {

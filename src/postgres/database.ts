@@ -8,7 +8,7 @@ import { connectionFailure } from './failures.ts'
 import type { PoolBounds } from './pool/bounds.ts'
 import type { StateLog } from './pool/pool-state.ts'
 import { ServingDatabase } from './pool/serving-database.ts'
-import type { CommandSql } from './transaction/transact.ts'
+import type { CommandSql } from './transact.ts'
 
 /** An open database. */
 export interface Database {

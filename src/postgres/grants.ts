@@ -4,7 +4,7 @@ import serve from '../../db/grants/serve.sql' with { type: 'text' }
 import { Failure, firstThree } from '../errors.ts'
 import { LOCKS } from './schema/locks.ts'
 import { onlyRow } from './statement.ts'
-import { type CommandSql, transact } from './transaction/transact.ts'
+import { type CommandSql, transact } from './transact.ts'
 
 /** Work that a role of its own can do. */
 export interface Work {

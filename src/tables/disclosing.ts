@@ -4,7 +4,7 @@ import { disclosureState as state } from '../../db/schema.ts'
 import { Failure } from '../errors.ts'
 import { LOCKS } from '../postgres/schema/locks.ts'
 import { iso, onlyRow, type Runner, statement } from '../postgres/statement.ts'
-import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
+import { type CommandSql, transact } from '../postgres/transact.ts'
 
 /** Whether disclosures are recorded before an answer is sent, and for how long they are kept. */
 export interface Disclosing {

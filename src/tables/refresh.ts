@@ -3,7 +3,7 @@ import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
 import { Failure } from '../errors.ts'
 import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
 import { onlyRow } from '../postgres/statement.ts'
-import { type CommandSql, transact } from '../postgres/transaction/transact.ts'
+import { type CommandSql, transact } from '../postgres/transact.ts'
 import { wipe } from './vacuum.ts'
 
 /** Ids in a batch. Other writers wait some tenths of a second for one. */

@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { UncertainFailure } from '../../errors.ts'
-import { Interruption } from '../../interruption.ts'
-import { closedError, verdictOn } from '../failures.ts'
+import { UncertainFailure } from '../errors.ts'
+import { Interruption } from '../interruption.ts'
+import { closedError, verdictOn } from './failures.ts'
 
 /** The connections of a command, which wait without a limit. */
 export interface CommandSql extends Sql {
