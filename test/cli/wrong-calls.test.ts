@@ -45,7 +45,6 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['import', '--from', 'x', '--queries', 'q', '--feed', 'a b'], /Give 1 to 63 of A-Z a-z 0-9 _ \. -$/],
   [['import', '--from', 'x', '--queries', 'q', '--every', '0s'], NOT_A_GRACE],
   [['import', '--from', 'x', '--queries', 'q', '--every', '1m', '--dry-run'], /^--every goes without/],
-  [['import', '--from', 'x', '--queries', 'q', '--every', '1m', '--dry-run'], /^--every goes without/],
   [['import', '--from', 'x', '--queries', 'q', '--every', '2d'], /^--every takes 1d at most/],
   [['import', 'a', 'b'], /^too many arguments/],
   [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync or --queries'],
