@@ -3,7 +3,7 @@ import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
 import { type Credentials, createIntegration } from '../integrations/credentials.ts'
 import { openDatabase } from '../postgres/database.ts'
-import { startPrivateServer } from '../postgres/private-server/private-server.ts'
+import { type PrivateServer, startPrivateServer } from '../postgres/private-server/private-server.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { setDisclosing } from '../tables/disclosing.ts'
@@ -30,7 +30,7 @@ async function demo(): Promise<void> {
   const starting = startPrivateServer()
   try {
     const { database, ...made } = await interruptible(
-      async () => prepare((await starting).url),
+      () => prepare(starting),
       () => '',
     )
     const operator = `DATABASE_URL=${(await starting).url} ${thisProgram().join(' ')}`
@@ -45,11 +45,12 @@ async function demo(): Promise<void> {
 }
 
 /** Makes the database with an integration that may read everything, and reads the first record of the list. */
-async function prepare(databaseUrl: string) {
-  const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'))
+async function prepare(starting: Promise<PrivateServer>) {
+  const sample = new Blob([...sampleNdjson({ assessments: ASSESSMENTS })])
+  const { url } = await starting
+  const database = await openDatabase(url, setting('DATABASE_POOL_SIZE'))
   const { sql } = database
   await migrate(sql)
-  const sample = new Blob([...sampleNdjson({ assessments: ASSESSMENTS })])
   await importSource(sql, ndjson({ chunks: sample.stream() }), () => {})
   await setDisclosing(sql, { isOn: true })
   const description = { purpose: 'trying axport', contact: null }
