@@ -74,7 +74,7 @@ const NIGHTS: ((week: CopyWeek) => Promise<void>)[] = [
     week.proxy.setNetwork({ is: 'closing' })
     await week.expectFailure()
     await week.anyDay()
-    const budgets = [60_000]
+    const budgets = [6000]
     week.proxy.setNetwork({ is: 'cutting', after: () => budgets.shift() ?? 0 })
     await week.expectFailure()
     expect(budgets).toEqual([])
@@ -154,7 +154,7 @@ requires(PSQL).describe('the script of docs/integrate/sync.md', () => {
     await week.expectEqual()
     const before = await week.keeper.copy()
     const { code, stderr } = await week.night(['--organization-ids', '10'])
-    expect([code, stderr]).toEqual([1, expect.stringContaining(' is for other filters, ')])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('would be removed, more than 10%')])
     expect(await week.keeper.copy()).toEqual(before)
     await week.expectEqual()
   })
