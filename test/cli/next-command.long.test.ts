@@ -181,7 +181,7 @@ describe('one line says what is wrong and names the next command', () => {
     expect(await running.finished).toEqual({
       code: 1,
       stdout: 'the schema is up to date\n',
-      stderr: `axport: ${LOST.replace('loaded', 'changed')}\n`,
+      stderr: `axport: ${CUT}: what was done before that stays; run the same command again\n`,
     })
   })
 

@@ -192,7 +192,7 @@ export async function cleanUp(): Promise<void> {
  * not `expected`, if standard output is not empty, or if standard error has more lines. After a wrong call (exit code
  * 2), one more line may name --help.
  */
-export function errorLine({ code, stdout, stderr }: Finished, expected: 1 | 2 | 75): string {
+export function errorLine({ code, stdout, stderr }: Finished, expected: 1 | 2): string {
   const all = JSON.stringify({ code, stdout, stderr })
   if (code !== expected || stdout !== '') throw new Error(`expected exit code ${expected}, but: ${all}`)
   const [, line] = /^axport: ([^\n]+)\n(?:\(.*--help.*\)\n)?$/.exec(stderr) ?? []
