@@ -6,7 +6,7 @@ select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', t
 
 -- A row for each event. Whoever has to keep the name and purpose of some moment (a disclosure) keeps the id of a row.
 --   name, purpose  as they were after the event; before it if it deleted the integration
---   event          created; found: was there before it had a history; described: another name, purpose, contact or client
+--   event          created; found: was written past the triggers; described: another name, purpose, contact or client
 --                  id; scope; rotated: got a secret; secret: one of its secrets ended, or ends at another time; disabled;
 --                  enabled; deleted. Purging a secret whose time is over is no event.
 --   changes        [before, after], and for sets what was added and removed. A secret is named by its id, never by its

@@ -34,7 +34,7 @@ function fromOperate(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map(name => [name, join('docs', 'operate', name)]))
 }
 
-/** The documents and the grants of roles, in the folders of the sources, so that the links between them hold. */
+/** The documents and the grants of roles, in the folders of the sources, so that the links between the pages for users hold. */
 const documents = (): [name: string, path: string][] =>
   ['README.md', 'SECURITY.md', 'docs/*', 'docs/operate/**', 'docs/integrate/**', 'db/grants/*']
     .flatMap(pattern => [...new Bun.Glob(pattern).scanSync(root)])

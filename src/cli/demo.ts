@@ -19,7 +19,10 @@ export const demoCommand = () =>
   newCommand(
     'demo',
     'Try axport with sample data in a temporary Postgres. Needs no settings.',
-    'Prints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
+    `Prints curl commands to paste. Ctrl-C ends it and removes the data. The Postgres is that of a checkout,
+or one of this machine, 15 or newer.
+
+Example: PORT=8080 axport demo`,
   ).action(demo)
 
 async function demo(): Promise<void> {

@@ -23,7 +23,7 @@ Examples: ADMIN_PORT=3001 axport health
           podman exec axport axport health`,
   )
     .option('--wait <duration>', 'ask again until it is ready, for so long at most', readDuration)
-    .option('--process <pid>', 'wait no longer when this process has ended', wholeNumber(1, 2 ** 31))
+    .option('--process <pid>', 'stop waiting when this process has ended', wholeNumber(1, 2 ** 31))
     .option('--json', 'print the answer of /ready')
     .action(async ({ wait = 0, process: pid, json }) => {
       const url = readyUrl()

@@ -2,7 +2,7 @@ import * as bun from 'bun:test'
 
 /** Something a test needs that npm does not install: a program, a library of another language, a right. */
 export interface Requirement {
-  /** The name in the report: `zsh`, `Python's Authlib`, `the right to mount`. */
+  /** The name in the report: `haproxy`, `Python's Authlib`, `the right to mount`. */
   name: string
   /** The Debian package that installs it; undefined for a right. */
   debianPackage?: string
@@ -26,7 +26,7 @@ export function program(name: string, debianPackage = name): Requirement {
 
 /**
  * `test` and `describe` that run if this machine has every requirement. Otherwise the tests are skipped, and their
- * names end in the reason (`skipped: needs zsh, Debian package zsh`), by which `check` counts them. Under
+ * names end in the reason (`skipped: needs nginx, Debian package nginx`), by which `check` counts them. Under
  * TEST_REQUIRE_ALL=1, which .ci/run sets on machines with apt-get, a missing requirement that has a package fails the
  * tests instead.
  */
