@@ -87,7 +87,7 @@ describe('a bulk load', () => {
     await until('the load waits for a lock', async () => {
       const { count } = await sql`
         select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock' and query ~ '^(alter table|select lock_export)'`
+        where datname = current_database() and wait_event_type = 'Lock' and query ~ '^(alter table|select lock_export|select xmin)'`
       return count
     })
     // The load waits in the queue of writers, or holds the lock of assessments and waits for users.
