@@ -51,7 +51,7 @@ export function outputPath(path: string): string {
 }
 
 /** Writes all bytes. A single write may be partial on a disk that is nearly full. */
-export function writeFully(descriptor: number, bytes: Uint8Array): void {
+function writeFully(descriptor: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) done += fs.writeSync(descriptor, bytes, done)
 }
 
@@ -111,7 +111,7 @@ const flush = promisify(fs.fsync)
 
 /** Makes a complete draft the output, with the mode of the file that it replaces. @throws the error of the system */
 export async function publish(draft: Draft, output: string): Promise<void> {
-  if (draft.isReplaced) throw new Failure(`another process is writing ${output}: nothing was written`)
+  if (draft.isReplaced) throw new Failure(`another process is writing ${output}: it was not replaced`)
   const replaced = fs.statSync(output, { throwIfNoEntry: false })
   if (replaced) fs.chmodSync(draft.path, replaced.mode & 0o777)
   await putInPlace(draft.descriptor, draft.path, output)
@@ -119,12 +119,17 @@ export async function publish(draft: Draft, output: string): Promise<void> {
 }
 
 /** The same with the mode of the draft. */
-export async function putInPlace(descriptor: number, draft: string, output: string): Promise<void> {
+async function putInPlace(descriptor: number, draft: string, output: string): Promise<void> {
   await flush(descriptor)
   fs.renameSync(draft, output)
   // The new name survives a crash of the machine; some systems cannot flush a folder.
   try {
-    flushPath(dirname(output))
+    const folder = fs.openSync(dirname(output), 'r')
+    try {
+      fs.fsyncSync(folder)
+    } finally {
+      fs.closeSync(folder)
+    }
   } catch {}
 }
 
@@ -142,16 +147,6 @@ export async function writePrivate(path: string, text: string): Promise<void> {
     }
   } catch (error) {
     throw writeFailure(error, path)
-  }
-}
-
-/** Flushes a file or a folder to the disk. @throws the error of the system */
-export function flushPath(path: string): void {
-  const descriptor = fs.openSync(path, 'r')
-  try {
-    fs.fsyncSync(descriptor)
-  } finally {
-    fs.closeSync(descriptor)
   }
 }
 

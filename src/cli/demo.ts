@@ -37,8 +37,11 @@ async function demo(): Promise<void> {
       () => '',
     )
     const operator = `DATABASE_URL=${(await starting).url} ${thisProgram().join(' ')}`
-    await serving.serve(database, url => print(instructions(url, operator, made)))
-    await database.close()
+    try {
+      await serving.serve(database, url => print(instructions(url, operator, made)))
+    } finally {
+      await database.close()
+    }
   } finally {
     await starting.then(
       server => server.end(),

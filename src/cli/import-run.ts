@@ -42,7 +42,7 @@ export const IMPORT = oneChange(
 )
 
 /** Nothing was loaded because of bad lines. */
-export class BadLines extends Failure {
+class BadLines extends Failure {
   readonly problems: string[]
 
   constructor(
@@ -69,7 +69,7 @@ export class BadLines extends Failure {
 }
 
 /** Reasons with the number of bad records for each: "12 × name is blank, 1 × not valid JSON". */
-export const describeReasons = (reasons: Reason[]): string =>
+const describeReasons = (reasons: Reason[]): string =>
   reasons.map(({ reason, count }) => `${count} × ${reason}`).join(', ')
 
 function describeLost({ records, first }: LostParts): string {
@@ -79,14 +79,14 @@ function describeLost({ records, first }: LostParts): string {
 
 /** One import, and what is reported of it. */
 export class ImportRun {
-  source: RecordSource | undefined
+  private source: RecordSource | undefined
   private interruption = new Interruption()
   private readonly start = performance.now()
 
   constructor(readonly call: ImportCall) {}
 
   /** Whether the data is committed; null if that is not known. */
-  get isLoaded(): boolean | null {
+  private get isLoaded(): boolean | null {
     return { none: false, sent: null, done: true }[this.interruption.commit]
   }
 
@@ -105,10 +105,19 @@ export class ImportRun {
     interruption.signal.addEventListener('abort', () => {
       if (interruption.commit === 'none') rejects?.discard()
     })
+    const remains: string[] = []
+    // A failure must not end an import whose data is committed.
+    const keepRejects = () => {
+      try {
+        rejects?.keep()
+      } catch (error) {
+        remains.push((error as Error).message)
+      }
+    }
     const onStep = (step: Progress) => {
       onProgress(step)
       // From here on the rejects belong to committed data.
-      if (step.phase === 'tidying') rejects?.keep()
+      if (step.phase === 'tidying') keepRejects()
     }
     const options: ImportOptions = {
       ...(dryRun && { dryRun }),
@@ -122,9 +131,9 @@ export class ImportRun {
       const { result, failure } = await settled(run)
       if (!result.loaded) throw new BadLines(result, this.call, source.unit)
       // Also if nobody knows whether the others were loaded.
-      rejects?.keep()
-      const { remains } = result
-      const rest = remains === undefined ? undefined : new Failure(`all was loaded, and ${remains}`)
+      keepRejects()
+      if (result.remains !== undefined) remains.push(result.remains)
+      const rest = remains.length > 0 ? new Failure(`all was loaded, and ${remains.join('; ')}`) : undefined
       return { loaded: result, failure: failure ?? rest }
     } finally {
       rejects?.discard()
@@ -132,11 +141,11 @@ export class ImportRun {
   }
 
   /** Prints the result on standard output, notes on standard error. */
-  async report({ loaded, failure }: Ended): Promise<void> {
+  async report(ended: Ended): Promise<void> {
+    const { loaded } = ended
     const { dryRun, json } = this.call
     this.printNotes(loaded)
-    const since = this.source?.feed?.since()
-    if (json) return await printJson({ ...this.object(loaded, { since }), ...this.failureFields(failure) })
+    if (json) return await printJson(this.object(ended))
     if (this.isLoaded === null) return
     const lines = `${counted(loadedLines(loaded), this.source?.unit ?? 'line')}${this.leftOut(loaded)}`
     await print(`${dryRun ? 'would have loaded' : 'loaded'} ${lines}\n`)
@@ -150,17 +159,11 @@ export class ImportRun {
   }
 
   /** Prints the result of one of many rounds as a line, with its notes. */
-  async reportRound({ loaded, failure }: Ended): Promise<void> {
+  async reportRound(ended: Ended): Promise<void> {
+    const { loaded } = ended
     const time = new Date().toISOString()
-    const since = this.source?.feed?.since()
     const seconds = Math.round(performance.now() - this.start) / 1000
-    if (this.call.json)
-      return await printJson({
-        time,
-        seconds,
-        ...this.object(loaded, { since }),
-        ...this.failureFields(failure),
-      })
+    if (this.call.json) return await printJson({ time, seconds, ...this.object(ended) })
     if (this.isLoaded === null) return
     const counts = (['inserted', 'updated', 'unchanged', 'deleted'] as const).map(
       kind => `${Object.values(loaded.summary).reduce((sum, table) => sum + table[kind], 0)} ${kind}`,
@@ -182,7 +185,7 @@ export class ImportRun {
   }
 
   /** The notes of the source, and those on what was loaded. */
-  notes(loaded?: Loaded): string[] {
+  private notes(loaded?: Loaded): string[] {
     const notes = this.source?.notes() ?? []
     if (!loaded) return notes
     const { rejected, firstRejected, unidentified, lostParts } = loaded
@@ -197,23 +200,31 @@ export class ImportRun {
   }
 
   /** The notes, and the reasons of rejects, which JSON has as a list. */
-  textNotes(loaded?: Loaded): string[] {
+  private textNotes(loaded?: Loaded): string[] {
     const reasons = loaded?.reasons ?? []
     const rejected = reasons.length > 0 ? [`rejected: ${describeReasons(reasons)}`] : []
     return [...this.notes(loaded), ...rejected]
   }
 
-  /** The object of --json for a loaded import. */
-  object(loaded: Loaded, more: object = {}): object {
+  /** The object of --json for a loaded import, also if something failed after that, or nobody knows whether it is loaded. */
+  private object({ loaded, failure }: Ended): object {
     const { lines, rejected, reasons, erased, lostParts, summary } = loaded
     const { dryRun = false, rejects } = this.call
     const leftOut = { rejected, reasons, erased_left_out: erased.people, lost_parts: lostParts.records }
-    const counts = { lines, ...leftOut, ...more, rejects }
-    return { loaded: this.isLoaded, dry_run: dryRun, ...counts, ...summary, notes: this.notes(loaded) }
+    const counts = { lines, ...leftOut, since: this.source?.feed?.since(), rejects }
+    const notes = this.notes(loaded)
+    return {
+      loaded: this.isLoaded,
+      dry_run: dryRun,
+      ...counts,
+      ...summary,
+      notes,
+      ...this.failureFields(failure),
+    }
   }
 
   /** The object of --json for a failed import. */
-  failureObject(error: unknown): object {
+  private failureObject(error: unknown): object {
     const { result } = error instanceof BadLines ? error : {}
     const { lines, total: bad_lines, problems, reasons } = result ?? {}
     const counts = result && { lines, bad_lines, problems, reasons }
@@ -221,7 +232,7 @@ export class ImportRun {
   }
 
   /** Those fields of --json that say how an import failed, and whether nobody knows that. */
-  failureFields(error: unknown): { error?: string } & Partial<Doubt> {
+  private failureFields(error: unknown): { error?: string } & Partial<Doubt> {
     if (error === undefined) return {}
     const { commit } = this.interruption
     return {
@@ -231,11 +242,11 @@ export class ImportRun {
   }
 
   /** The lines that were not loaded, as the end of a sentence; "" if there are none. */
-  leftOut({ rejected, erased }: Loaded): string {
+  private leftOut({ rejected, erased }: Loaded): string {
     const written = rejected > 0 ? `, ${rejected} rejected (written to ${this.call.rejects})` : ''
     return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
   }
 }
 
 /** How many lines were loaded. */
-export const loadedLines = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines
+const loadedLines = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines

@@ -45,7 +45,7 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
       const isStdout = ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'].includes(out)
       if (isStdout && json)
         throw new UsageFailure(`--json and --out ${out} would both write to standard output`)
-      const form = isStdout ? { format: options.format ?? 'ndjson' } : formOf(options)
+      const form = isStdout ? { format: options.format ?? 'ndjson', isGzipped: false } : formOf(options)
       const service = {
         baseUrl,
         clientId,
@@ -116,6 +116,10 @@ function readSecret(file: string | undefined): string {
 /** Pulls with progress on standard error. */
 async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
   using status = new StatusLine()
+  let written = isStream ? 'the output is incomplete' : 'nothing was written'
+  const onChangesWritten = () => {
+    written = `${job.comparison?.changes} was replaced, ${job.out} was not: run the same command again`
+  }
   const onNote = (text: string) => status.say(`note: ${text}`)
   const onProgress = (done: number, total: number) =>
     status.showProgress('pulling', done, total, 'assessments')
@@ -125,8 +129,8 @@ async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
     onNote('http:// lets everybody on the way read the secret and the records: use https://')
   try {
     return await interruptible(
-      ({ signal }) => pull(job, { onProgress, onPause, onNote, signal }),
-      () => `interrupted: ${isStream ? 'the output is incomplete' : 'nothing was written'}`,
+      ({ signal }) => pull(job, { onProgress, onPause, onNote, onChangesWritten, signal }),
+      () => `interrupted: ${written}`,
     )
   } catch (error) {
     if (isClosed(error)) throw new Interrupted('')

@@ -158,15 +158,16 @@ export class RejectsFile {
     this.draft.write(Buffer.from(`${JSON.stringify({ ...place, reason, text: text ?? null })}\n`))
   }
 
-  /** Puts the file in its place, once. */
+  /** Puts the file in its place, once. @throws Failure if it stays beside that place */
   keep(): void {
     if (!this.draft.isOpen) return
-    fsyncSync(this.draft.descriptor)
-    this.draft.close()
     try {
+      fsyncSync(this.draft.descriptor)
       renameSync(this.draft.path, this.path)
     } catch (error) {
       throw new Failure(`the rejects stay in ${this.draft.path}: ${(error as Error).message}`)
+    } finally {
+      this.draft.close()
     }
   }
 

@@ -101,5 +101,7 @@ async function* linesOf(path: string): AsyncGenerator<string> {
     rest = lines.pop() ?? ''
     yield* lines
   }
+  // Throws for a character that is cut off.
+  rest += decoder.decode()
   if (rest !== '') throw new UnexpectedJson('its last line has no end')
 }

@@ -14,7 +14,7 @@ const GZIPPED = /\.gz$/i
 /** What an output looks like. */
 export interface Form {
   format: FormatName
-  isGzipped?: boolean
+  isGzipped: boolean
 }
 
 /** Whether a file's name says that it is compressed by gzip. */

@@ -48,6 +48,8 @@ export interface PullObserver {
   onPause(reason: string, milliseconds: number): void
   /** A line for the person who runs the pull. */
   onNote(text: string): void
+  /** The file of the changes was replaced; that of the records is next. */
+  onChangesWritten(): void
   signal: AbortSignal
 }
 

@@ -74,9 +74,18 @@ async function readInto(
   const pages = walk(client, job.query, observer)
   const records = await writeAs(job, changes?.of(pages) ?? pages, bytes => draft.write(bytes))
   if (records === 0 && job.failIfEmpty) throw new Failure(`${NONE}; nothing was written`)
-  if (comparison && changes) await publish(changes.draft, comparison.changes)
+  if (comparison && changes) {
+    await publish(changes.draft, comparison.changes)
+    observer.onChangesWritten()
+  }
   if (records === 0) warnOfLoss(draft, output, observer)
-  await publish(draft, output)
+  try {
+    await publish(draft, output)
+  } catch (error) {
+    if (!comparison) throw error
+    const { message } = writeFailure(error, output)
+    throw new Failure(`${message}; ${comparison.changes} was replaced: run the same command again`)
+  }
   return { records, ...(changes && { changes: changes.counts }) }
 }
 

@@ -78,7 +78,7 @@ describe('an interrupted pull', () => {
     const second = await start(stage.pulling(out), { env: stage.env })
     await until('the second one has begun', () => stage.front.lists.length > requests)
     blocked.release()
-    expect(errorLine(await first.finished, 1)).toBe(`another process is writing ${out}: nothing was written`)
+    expect(errorLine(await first.finished, 1)).toBe(`another process is writing ${out}: it was not replaced`)
     expect((await second.finished).code).toBe(0)
     expect(linesOf(out)).toEqual(stage.expected)
     expect(readdirSync(folder)).toEqual(['out.ndjson'])

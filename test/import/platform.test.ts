@@ -81,7 +81,7 @@ describe('a feed from a platform', () => {
     const queries = queriesWith({ 'products.sql': 'select rubric_no as id, label as name from rubrics' })
     expect(await feed({ queries })).toMatchObject({
       since: '-infinity',
-      notes: ['all was read: products.sql has changed since the last time'],
+      notes: ['all was read: products.sql has changed since the position of the feed was stored'],
     })
     expect((await feed({ queries })).since).not.toBe('-infinity')
     const fewer = await feed({ queries: queriesWith({ 'products.sql': undefined }) })

@@ -1,5 +1,13 @@
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { UsageFailure } from '../../src/errors.ts'
@@ -8,11 +16,15 @@ import { holds } from '../support/property.ts'
 import {
   ANY_CREDENTIALS,
   type Front,
+  json,
   type Pulled,
   type PullOptions,
+  pageOf,
   pullFrom,
   record,
+  startServer,
   startStub,
+  token,
 } from '../support/pull.ts'
 
 setDefaultTimeout(60_000)
@@ -63,6 +75,32 @@ async function night(options: Night = {}): Promise<Pulled> {
 async function begin(): Promise<void> {
   await night({ previous: '/dev/null', out: 'applied/copy.ndjson', changes: 'first.ndjson' })
 }
+
+test('a pull that replaces the changes but not the output says which file was replaced', async () => {
+  await begin()
+  // Another process puts its draft in the place of this one while the page is read.
+  const service = startServer((_, url) => {
+    if (url.pathname === '/oauth/token') return token()
+    writeFileSync(at('other'), '')
+    renameSync(at('other'), at('copy.ndjson.draft'))
+    return json(pageOf(records.slice(0, 1), 1, 0))
+  })
+  try {
+    await expect(
+      pullFrom(service.baseUrl, ANY_CREDENTIALS, at('copy.ndjson'), {
+        comparison: {
+          previous: at('applied/copy.ndjson'),
+          changes: at('changes.ndjson'),
+          maxRemoved: { percent: 100 },
+        },
+      }),
+    ).rejects.toThrow(
+      `another process is writing ${at('copy.ndjson')}: it was not replaced; ${at('changes.ndjson')} was replaced: run the same command again`,
+    )
+  } finally {
+    await service.stop()
+  }
+})
 
 const linesOf = (name: string) => readFileSync(at(name), 'utf8').split('\n').slice(0, -1)
 
@@ -207,6 +245,15 @@ describe('a previous file', () => {
     writeFileSync(path, damage(readFileSync(path, 'utf8')))
     expect(await refusal()).toBe(
       `applied/copy.ndjson is no file of axport pull, or is damaged (${reason})${ANEW}`,
+    )
+  })
+
+  test('cut within a character after a line feed is refused', async () => {
+    await begin()
+    const path = at('applied/copy.ndjson')
+    writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.of(0xe2, 0x82)]))
+    expect(await refusal()).toMatch(
+      /^applied\/copy\.ndjson is no file of axport pull, or is damaged \(ERR_ENCODING_INVALID_ENCODED_DATA\)/,
     )
   })
 

@@ -166,6 +166,7 @@ export async function pullFrom(
       service: { baseUrl, ...client, timeoutMs, retryForMs },
       query: { filter: {}, sort: 'certified_on', order: 'ASC', ...query },
       format: 'ndjson',
+      isGzipped: false,
       ...others,
       out,
     },
@@ -173,6 +174,7 @@ export async function pullFrom(
       onProgress: (...progress) => reports.progress.push(progress),
       onPause: (reason, milliseconds) => reports.pauses.push([reason, milliseconds]),
       onNote: note => reports.notes.push(note),
+      onChangesWritten: () => {},
       signal: signal ?? new AbortController().signal,
     },
   )

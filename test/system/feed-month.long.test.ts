@@ -135,7 +135,9 @@ const EVENTS: Record<number, () => Promise<unknown>> = {
     feed.replaceInQuery('users.sql', 'mail as email', 'email')
     const { report } = await feed.round()
     expect(report).toMatchObject({ loaded: true, since: '-infinity' })
-    expect(report.notes).toContain('all was read: users.sql has changed since the last time')
+    expect(report.notes).toContain(
+      'all was read: users.sql has changed since the position of the feed was stored',
+    )
   },
   22: async () => {
     const allowed = await removeMany()

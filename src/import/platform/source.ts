@@ -84,5 +84,5 @@ function changeOf(before: Record<string, string>, now: Record<string, string>): 
   const files = [...new Set([...Object.keys(before), ...Object.keys(now)])]
   const changed = files.filter(file => before[file] !== now[file]).sort()
   if (changed.length === 0) return undefined
-  return `all was read: ${changed.join(', ')} ${changed.length === 1 ? 'has' : 'have'} changed since the last time`
+  return `all was read: ${changed.join(', ')} ${changed.length === 1 ? 'has' : 'have'} changed since the position of the feed was stored`
 }
