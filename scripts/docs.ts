@@ -8,7 +8,7 @@ const root = join(import.meta.dir, '..')
 export const COMMANDS_PAGE = 'docs/operate/commands.md'
 
 /** A command or a group of commands: [] for axport itself, ["integration", "create"] for a command in a group. */
-export interface ShownCommand {
+interface ShownCommand {
   path: string[]
   /** The output of --help on a terminal with 80 columns. */
   help: string

@@ -1,5 +1,5 @@
 /** The numbers of tests by result. */
-export interface TestCounts {
+interface TestCounts {
   passed: number
   failed: number
   skipped: number

@@ -1,5 +1,5 @@
 /** The result of a step of the check, with all of its output. */
-export interface StepResult {
+interface StepResult {
   name: string
   ok: boolean
   seconds: number

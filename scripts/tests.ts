@@ -13,7 +13,7 @@ export interface TestRun {
 }
 
 /** More workers than cores, because most tests wait for a process, a socket or a time-out. */
-const WORKERS_PER_CORE = 3
+const PROCESSES_PER_CORE = 3
 
 /** The file system in memory that Linux has, and the bytes that a run may need there. */
 const MEMORY = '/dev/shm'
@@ -96,7 +96,7 @@ export async function runTests(
     const together = all.filter(file => !isAlone(file))
     const alone = all.filter(isAlone)
     return [
-      await run('together', together, cores * WORKERS_PER_CORE),
+      await run('together', together, cores * PROCESSES_PER_CORE),
       // Without the name of a file, `bun test` would run every test.
       ...(alone.length > 0 ? [await run('alone', alone, cores)] : []),
     ]

@@ -22,6 +22,8 @@ const notSupported = (): never => {
   throw new Error('is not supported in this version: unset it; pages and records are read from DATABASE_URL')
 }
 
+const NOT_SUPPORTED = 'Not supported in this version: serve refuses it.'
+
 /** All settings by name, in the order of the documents. */
 export const SETTINGS = {
   DATABASE_URL: {
@@ -34,12 +36,12 @@ export const SETTINGS = {
     read: filePath,
   },
   DATABASE_READ_URL: {
-    meaning: 'Not supported in this version: serve refuses it.',
+    meaning: NOT_SUPPORTED,
     mask: maskedUrl,
     read: notSupported,
   },
   DATABASE_READ_URL_FILE: {
-    meaning: 'Not supported in this version: serve refuses it.',
+    meaning: NOT_SUPPORTED,
     mask: maskedPath,
     read: notSupported,
   },
@@ -178,9 +180,6 @@ export function givenDatabaseUrl(environment: Environment = Bun.env): string | u
   if (url || !file) return url
   return readTrimmed(file, `DATABASE_URL_FILE names ${file}, which`)
 }
-
-/** One setting as `axport config` shows it. */
-export type DescribedSetting = ReturnType<typeof describeSettings>[number]
 
 /** Every setting with its value. An invalid value is reported, and does not throw. */
 export function describeSettings(environment: Environment = Bun.env) {

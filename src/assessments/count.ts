@@ -56,7 +56,7 @@ export async function countMatches(
 }
 
 /** The statement of a count. Its values are those of the filters, and the two sets in place of what the request narrows. */
-export function countSql(filters: string[], { isExact, isLetter }: Counting = {}): SQL {
+function countSql(filters: string[], { isExact, isLetter }: Counting = {}): SQL {
   const search = searchOf(filters)
   const others = filters.filter(name => name !== search)
   if (!search) return sql`select ${countOf(sql`${r}`, others)}::float8 as count`

@@ -24,7 +24,7 @@ export interface Shape extends Beside {
 
 /** Literals: for a parameter Postgres would sort a tenth of all records. */
 const REACHES = { 1000: sql`1000`, 100000: sql`100000`, 10000000: sql`10000000`, 1000000000: sql`1000000000` }
-export type Reach = keyof typeof REACHES
+type Reach = keyof typeof REACHES
 const NEAR = 1000
 
 /** The least reach for the records that a run skips and reads. */

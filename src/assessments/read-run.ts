@@ -11,7 +11,7 @@ import type { Sets } from './scope.ts'
 import type { Way } from './ways.ts'
 
 /** The list that a run belongs to. */
-export interface Listing {
+interface Listing {
   token: Uint8Array
   query: ListQuery
   constrained: Constraints

@@ -7,7 +7,7 @@ import { readTls } from './service.ts'
  * What `serve` refuses in the settings: values that cannot be read, and then settings that contradict each other.
  * @param readUrl reads DATABASE_URL, which may be missing unless this throws
  */
-export function settingProblems(readUrl: () => unknown = givenDatabaseUrl): string[] {
+function settingProblems(readUrl: () => unknown = givenDatabaseUrl): string[] {
   const names = Object.keys(SETTINGS) as SettingName[]
   const invalid = names.flatMap(name => problemOf(() => setting(name)))
   if (invalid.length > 0) return invalid

@@ -2,7 +2,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import { iso } from '../postgres/statement.ts'
 
 /** What is left of an erased person, and keeps every load from bringing the person back. */
-export interface Tombstone {
+interface Tombstone {
   /** Decimal digits. */
   user_id: string
   /** ISO 8601 in UTC. */

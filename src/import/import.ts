@@ -35,7 +35,7 @@ export async function importSource(
   const { dryRun = false } = options
   const loading = transact(db, async sql => {
     await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
-    await requireTriggers(sql)
+    await requireTriggers(sql, 'nothing was loaded')
     await configureLoad(sql)
     await source.feed?.readState(sql)
     const result = await importInto(sql, source, onProgress, options)

@@ -51,12 +51,20 @@ export interface SourceRecord {
   read: ReadRecord | BadLine
 }
 
+/** What the state of a feed has to know of a round. */
+export interface Round {
+  /** All rows were compared, and those removed that the platform does not have. */
+  isComparison: boolean
+  /** The number of rows that were left out. */
+  leftOut: number
+}
+
 /** The state of a feed between its rounds: in the database, and written in the transaction of the round. */
 export interface Feed {
   /** Reads the state, in the import's transaction and before anything is read. */
   readState(sql: TransactionSql): Promise<void>
   /** Writes the state, in the import's transaction. */
-  writeState(sql: TransactionSql, round: { isComparison: boolean; leftOut: number }): Promise<void>
+  writeState(sql: TransactionSql, round: Round): Promise<void>
   /** Whether the round, once read, gave everything and not only changes. */
   isFull(): boolean
   /** The time from which changes were requested, by the platform's clock; undefined until it is read. */

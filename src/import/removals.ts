@@ -29,7 +29,7 @@ export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise
 }
 
 /** Which removals are limited, and to how much of each table. */
-export interface RemovalLimit {
+interface RemovalLimit {
   most: Limit
   /** Counts what the source itself removes, too, as the soft deletes of a platform; otherwise only what --sync removes. */
   isOfFeed: boolean

@@ -60,7 +60,7 @@ export async function stageRecords(
 export class Staged {
   lines = 0
   rows: { table: string; row: Row }[] = []
-  written: Promise<unknown> = Promise.resolve()
+  private written: Promise<unknown> = Promise.resolve()
   private readonly highest = new Map<Type, number>()
   /** Types of which an id may have come twice; ids that only rise cannot. */
   readonly unordered = new Set<Type>()

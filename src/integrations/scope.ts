@@ -17,7 +17,7 @@ export interface SetChange {
 export type ChangedScope = Record<'organizations' | 'products', ChangedSet>
 
 /** One set of a scope after a change: its ids as decimal strings, and how many were added and removed. */
-export interface ChangedSet {
+interface ChangedSet {
   ids: string[]
   added: number
   removed: number

@@ -114,7 +114,7 @@ export async function purgeExpiredTokens(
 }
 
 /** Deletes tokens whose secret has ended; returns how many. Deletes none while another process purges. */
-export async function purgeTokensOfEndedSecrets(db: Runner, limit: number): Promise<number> {
+async function purgeTokensOfEndedSecrets(db: Runner, limit: number): Promise<number> {
   const [row] = await deleteEnded(db, { limit })
   return row?.count ?? 0
 }

@@ -79,7 +79,7 @@ function poolOn(read: () => PostgresUrl): Database['pool'] {
 }
 
 /** Opens connections for requests. If the settings become unreadable, the last URL stays in use. */
-export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: StateLog): Open {
+function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: StateLog): Open {
   let url = read()
   let loggedReason: string | undefined
   const readAgain = () => {

@@ -1,5 +1,5 @@
 import { sql as template } from 'drizzle-orm'
-import type { Sql, TransactionSql } from 'postgres'
+import type { Sql } from 'postgres'
 import { disclosureState as state } from '../../db/schema.ts'
 import { Failure } from '../errors.ts'
 import { LOCKS } from '../postgres/schema/locks.ts'
@@ -30,35 +30,29 @@ export function describeDisclosing({ isOn, kept }: Disclosing): string {
 }
 
 /**
- * Switches the recording of disclosures, and sets how long they are kept; what `wanted` leaves out stays.
+ * Switches the recording of disclosures, and sets how long they are kept; what is left out stays.
  * @param wanted `kept` as an interval that Postgres can read
  * @returns the new state, and whether it differs from the old one
  * @throws Failure if the row was deleted
  */
 export async function setDisclosing(
   db: CommandSql,
-  wanted: Partial<Disclosing>,
-): Promise<Disclosing & { changed: boolean }> {
-  return await transact(db, sql => writeDisclosing(sql, wanted))
-}
-
-/** setDisclosing() within a transaction. */
-export async function writeDisclosing(
-  sql: TransactionSql,
   { isOn, kept }: Partial<Disclosing>,
 ): Promise<Disclosing & { changed: boolean }> {
-  const [before] = await sql<Disclosing[]>`
-    select is_on as "isOn", kept::text from disclosure_state for update`
-  if (!before)
-    throw new Failure(
-      'disclosure_state is empty, its one row was deleted: insert into disclosure_state default values, then axport migrate --disclosures on',
-    )
-  const after = { isOn: isOn ?? before.isOn, kept: kept === undefined ? before.kept : kept }
-  const [row] = await sql<Disclosing[]>`
-    update disclosure_state set is_on = ${after.isOn}, kept = ${after.kept}::text::interval
-    returning is_on as "isOn", kept::text`
-  if (!row) throw new Error('disclosure_state has lost its row')
-  return { ...row, changed: before.isOn !== row.isOn || before.kept !== row.kept }
+  return await transact(db, async sql => {
+    const [before] = await sql<Disclosing[]>`
+      select is_on as "isOn", kept::text from disclosure_state for update`
+    if (!before)
+      throw new Failure(
+        'disclosure_state is empty, its one row was deleted: insert into disclosure_state default values, then axport migrate --disclosures on',
+      )
+    const after = { isOn: isOn ?? before.isOn, kept: kept === undefined ? before.kept : kept }
+    const [row] = await sql<Disclosing[]>`
+      update disclosure_state set is_on = ${after.isOn}, kept = ${after.kept}::text::interval
+      returning is_on as "isOn", kept::text`
+    if (!row) throw new Error('disclosure_state has lost its row')
+    return { ...row, changed: before.isOn !== row.isOn || before.kept !== row.kept }
+  })
 }
 
 /**

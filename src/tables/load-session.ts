@@ -41,7 +41,7 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
  * @param undone the beginning of the message
  * @throws Failure with the statement that enables the triggers
  */
-export async function requireTriggers(sql: TransactionSql, undone = 'nothing was loaded'): Promise<void> {
+export async function requireTriggers(sql: TransactionSql, undone: string): Promise<void> {
   await requireFiringTriggers(sql, undone)
   for (const { table, which, names } of await disabledTriggers(sql, [...SOURCE_TABLES, 'export_records']))
     if (names.some(name => name.startsWith(`${table}_`)))

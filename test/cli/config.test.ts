@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type DescribedSetting, describeSettings, SETTINGS } from '../../src/config.ts'
+import { describeSettings, SETTINGS } from '../../src/config.ts'
 import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
 import { NO_PORT } from '../support/wordings.ts'
 
@@ -10,12 +10,15 @@ const NAMES = Object.keys(SETTINGS)
 const SECRET = 'S3cret'
 
 /** The output of `axport config --json` in this environment. The command must succeed, or fail with this error. */
-async function config(env: Record<string, string> = {}, error?: string): Promise<DescribedSetting[]> {
+async function config(
+  env: Record<string, string> = {},
+  error?: string,
+): Promise<ReturnType<typeof describeSettings>> {
   const { code, stdout, stderr } = await axport(['config', '--json'], { env })
   expect({ code, stderr }).toEqual(
     error === undefined ? { code: 0, stderr: '' } : { code: 1, stderr: `axport: ${error}\n` },
   )
-  return JSON.parse(stdout) as DescribedSetting[]
+  return JSON.parse(stdout) as ReturnType<typeof describeSettings>
 }
 
 /** The columns of each line of `axport config`. */

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startSupervised } from '../../src/postgres/private-server/supervisor.ts'
+import { startKept } from '../../src/postgres/private-server/keeper.ts'
 import { until } from './until.ts'
 
 let folder: Promise<string> | undefined
@@ -56,7 +56,7 @@ async function folderOfThisProcess(): Promise<string> {
   const made = mkdtempSync(join(tmpdir(), 'axport-test-run-'))
   // Servers that run as another user copy their files from there.
   chmodSync(made, 0o711)
-  // The command ends at once; its supervisor waits for this process to end, and removes the folder.
-  await startSupervised(['true'], { folder: made, env: {}, log: join(made, 'log'), user: undefined })
+  // The command ends at once; its keeper waits for this process to end, and removes the folder.
+  await startKept(['true'], { folder: made, env: {}, log: join(made, 'log'), user: undefined })
   return made
 }

@@ -1,8 +1,8 @@
 import { appendFile, chown, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Kept } from '../../src/postgres/private-server/keeper.ts'
 import { newPlace, type Place, startServer } from '../../src/postgres/private-server/private-server.ts'
 import type { Programs } from '../../src/postgres/private-server/programs.ts'
-import type { Supervised } from '../../src/postgres/private-server/supervisor.ts'
 import { clusterTemplate, copyFolder, pidIn } from './cluster-template.ts'
 import { freePort } from './free-port.ts'
 import { postgresPrograms } from './postgres-programs.ts'
@@ -72,7 +72,7 @@ class Server implements OwnCluster {
   readonly dataDir: string
   pid = 0
   #port = 0
-  #running: Supervised | undefined
+  #running: Kept | undefined
   readonly #place: Place
   readonly #template: string
   readonly #password: string

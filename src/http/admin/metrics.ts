@@ -99,7 +99,7 @@ function addSourceMetrics(
 }
 
 /** What this process is and uses. Half of the library's own set describes another runtime's heap, and is empty here. */
-export function addProcessMetrics(build: Build, registry: Registry): void {
+function addProcessMetrics(build: Build, registry: Registry): void {
   const registers = [registry]
   new Gauge({
     name: 'axport_build_info',

@@ -1,6 +1,6 @@
 import type { TransactionSql } from 'postgres'
 import { NOBODY } from '../erased.ts'
-import { TABLE_OF } from '../record.ts'
+import { type Round, TABLE_OF } from '../record.ts'
 import type { Since } from './snapshot.ts'
 
 /** The position of a feed after a round in which nothing was left out; a row of the table feeds. */
@@ -14,14 +14,6 @@ export async function readFeedState(sql: TransactionSql, feed: string): Promise<
   const [row] = await sql<{ platform: string; startedAt: string; queries: string }[]>`
     select platform, snapshot_at::text as "startedAt", queries::text from feeds where name = ${feed}`
   return row && { ...row, queries: JSON.parse(row.queries) as Record<string, string> }
-}
-
-/** What the row of a feed has to know of a round. */
-export interface Round {
-  /** All rows were compared, and those removed that the platform no longer has. */
-  isComparison: boolean
-  /** The number of rows that were left out. */
-  leftOut: number
 }
 
 /**
@@ -48,8 +40,6 @@ export async function writeFeedState(
       where name = ${feed}`
 }
 
-const NONE = { unidentified: undefined, firstRejected: [], lostParts: { records: 0, first: [] } }
-
 /** The result of a round without changes: it creates no temporary tables. */
 export function nothingNew() {
   const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
@@ -61,6 +51,8 @@ export function nothingNew() {
     reasons: [],
     erased: NOBODY,
     summary,
-    ...NONE,
+    unidentified: undefined,
+    firstRejected: [],
+    lostParts: { records: 0, first: [] },
   }
 }

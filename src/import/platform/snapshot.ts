@@ -43,7 +43,7 @@ export interface Snapshot {
  * Connects, and begins a read-only snapshot.
  * @param last the last success; undefined to read all
  * @param overlap seconds before it that are read again
- * @param rowsTimeoutMs time for the next rows of a query
+ * @param rowsTimeoutMs time for the next rows of a query; given by tests only
  * @throws Failure for an invalid URL, or a platform that cannot be reached
  */
 export async function openSnapshot(

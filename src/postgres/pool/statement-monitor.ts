@@ -106,7 +106,7 @@ export class StatementMonitor {
  * @returns none if the server cannot be asked: behind a pooler, or behind an address of several servers
  * @throws the error of the prober, which then ends
  */
-export async function staleConnections(
+async function staleConnections(
   prober: Connection,
   silent: Connection[],
   idleMs: number,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Failure } from '../../errors.ts'
 import { openSocket } from '../connection/socket.ts'
+import { type Kept, startKept, until } from './keeper.ts'
 import { findPrograms, type Programs, serverUser, type User } from './programs.ts'
-import { type Supervised, startSupervised, until } from './supervisor.ts'
 
 /** A folder for one server, its programs, and the user who runs them; undefined for the user of this process. */
 export interface Place {
@@ -111,7 +111,7 @@ function isOpenToAll(folder: string): boolean {
 }
 
 /** Starts the server of a place, and waits until it answers. If it does not start, the folder stays. @throws Failure */
-export async function startServer(place: Place, options: ServerOptions = {}): Promise<Supervised> {
+export async function startServer(place: Place, options: ServerOptions = {}): Promise<Kept> {
   const { folder, data, programs, user } = place
   const { port = PORT, locale = 'C', template = '' } = options
   const settings = Object.entries({ ...SETTINGS, ...options.settings })
@@ -120,7 +120,7 @@ export async function startServer(place: Place, options: ServerOptions = {}): Pr
   const log = join(folder, 'log')
   const env = { INITDB: join(programs.folder, 'initdb'), LOCALE: locale, TEMPLATE: template }
   const command = ['/bin/sh', '-c', MAKE_AND_START, 'sh', ...postgres]
-  const server = await startSupervised(command, { folder, log, env, user })
+  const server = await startKept(command, { folder, log, env, user })
   try {
     await until(async () => server.hasEnded() || (await isReady(place, port)))
     if (!server.hasEnded()) return server

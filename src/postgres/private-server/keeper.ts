@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
 import type { User } from './programs.ts'
 
-// The supervisor runs in the background and reads from a named pipe, which this process keeps open for writing. When
-// this process ends for any reason (Ctrl-C, a fault, kill -9), the read ends, and the supervisor stops the server and
+// The keeper runs in the background and reads from a named pipe, which this process keeps open for writing. When
+// this process ends for any reason (Ctrl-C, a fault, kill -9), the read ends, and the keeper stops the server and
 // removes its folder. After the word "keep" in the pipe it only stops the server.
 //
-// The launching shell ends, so that the supervisor is no child of this process: `bun test` kills all its children when a
+// The launching shell ends, so that the keeper is no child of this process: `bun test` kills all its children when a
 // test times out, and one slow test would stop the database of all others.
 const LAUNCH = `
 mkfifo "$PIPE" || exit 1
@@ -33,7 +33,7 @@ const TIMEOUT_MS = 30_000
 const POLL_MS = 10
 
 /** A program that ends when the process that started it ends. */
-export interface Supervised {
+export interface Kept {
   hasEnded(): boolean
   /** Ends it at once (SIGQUIT), and removes its folder unless `keepFolder` is set. */
   end(options?: { keepFolder: boolean }): Promise<void>
@@ -50,13 +50,10 @@ interface Surroundings {
 }
 
 /** Starts a program in a folder, which is removed when this process ends. */
-export async function startSupervised(
-  command: string[],
-  { folder, env, log, user }: Surroundings,
-): Promise<Supervised> {
-  const pipe = join(folder, `supervisor-${++launches}`)
+export async function startKept(command: string[], { folder, env, log, user }: Surroundings): Promise<Kept> {
+  const pipe = join(folder, `keeper-${++launches}`)
   const output = Bun.file(log)
-  const shell = Bun.spawn(['/bin/sh', '-c', LAUNCH, 'supervisor', ...command], {
+  const shell = Bun.spawn(['/bin/sh', '-c', LAUNCH, 'keeper', ...command], {
     cwd: folder,
     env: { ...env, PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', FOLDER: folder, PIPE: pipe },
     // A process group of its own: Ctrl-C in a terminal reaches this process alone, which then ends the program.
@@ -81,7 +78,7 @@ export async function startSupervised(
   }
 }
 
-/** Opens the pipe without waiting: if the supervisor had failed, a waiting open would hang this process. */
+/** Opens the pipe without waiting: if the keeper had failed, a waiting open would hang this process. */
 async function openForWriting(pipe: string): Promise<number | undefined> {
   let end: number | undefined
   await until(() => {
