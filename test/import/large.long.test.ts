@@ -84,12 +84,14 @@ describe('a bulk load', () => {
       onReject: () => void rejects++,
       maxRejected: { percent: 10 },
     })
-    await until('the load waits for a lock', async () => {
+    const isWaiting = async () => {
       const { count } = await sql`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query ~ '^(alter table|select lock_export|select xmin)'`
       return count
-    })
+    }
+    // Before it waits, it has staged and checked everything.
+    await until('the load waits for a lock', isWaiting, 60_000)
     // The load waits in the queue of writers, or holds the lock of assessments and waits for users.
     await writer`update assessments set legacy_record = true`
     await writer`commit`
