@@ -217,7 +217,7 @@ for (const { file, prepare, debianPackage } of programs) {
           ],
         })
         const { url, lists } = proxy
-        const { code, text } = await save(url)
+        const { code, text } = await save(url, { AXPORT_TIMEOUT: '10' })
         expect(code).toBe(0)
         expect(text).toBe(await everything())
         expect(lists.filter(({ query }) => /\boffset=0\b/.test(query))).toHaveLength(4)
@@ -228,7 +228,8 @@ for (const { file, prepare, debianPackage } of programs) {
         let id = COUNT
         const changing = [undefined, () => load(sql, [assessment(++id)])]
         await using proxy = await troubled({ lists: Array(4).fill(changing).flat() })
-        const failed = await save(proxy.url)
+        // Each change is an import, which may take a second.
+        const failed = await save(proxy.url, { AXPORT_TIMEOUT: '10' })
         expectUnchanged(failed)
         expect(failed.stderr).toContain('the data changed during each of 4 reads')
       })
