@@ -132,13 +132,21 @@ export interface ReadModelTable {
   /** The column that has the id of the row in the source table. */
   id: string
   source: string
+  /** Its name in JSON. */
+  key: 'records' | 'people' | 'products'
   /** What reports call its rows. */
   rows: string
 }
 
 /** The read model, records first. */
 export const READ_MODEL: ReadModelTable[] = [
-  { table: 'export_records', id: 'id', source: 'assessments', rows: 'records' },
-  { table: 'export_people', id: 'user_id', source: 'users', rows: 'names of people' },
-  { table: 'export_products', id: 'product_id', source: 'products', rows: 'names of products' },
+  { table: 'export_records', id: 'id', source: 'assessments', key: 'records', rows: 'records' },
+  { table: 'export_people', id: 'user_id', source: 'users', key: 'people', rows: 'names of people' },
+  {
+    table: 'export_products',
+    id: 'product_id',
+    source: 'products',
+    key: 'products',
+    rows: 'names of products',
+  },
 ]

@@ -98,7 +98,7 @@ begin
   if found then
     raise check_violation using
       message = format(
-        'user %s was erased: leave out whose user_id is in the table erasures, or lift it by axport erase %1$s --undo',
+        'user %s was erased: leave out whose user_id is in the table erasures, or lift it by axport erase %1$s --remove-tombstone',
         erased
       ),
       constraint = 'erasures_are_kept';

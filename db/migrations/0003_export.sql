@@ -10,7 +10,7 @@ create extension if not exists pg_trgm with schema public;
 -- One row for the database.
 --   time_zone       the platform's. It decides on which day an instant falls (spec 4.2, rule 3). It is stored with the data,
 --                   so that two servers cannot disagree about it.
---   last_import_at  when axport import last loaded all that it was given; null before the first time
+--   last_import_at  when axport import last committed, also if it left lines out (--rejects); null before the first time
 -- The row is also the lock of all writers; see lock_export().
 create table export_state (
   singleton boolean primary key default true

@@ -21,11 +21,13 @@ export const oneChange = (done: string, undone: string, shown: string): Change =
   done,
 })
 
+const DONE_BEFORE = 'what was done before that stays'
+
 /** The change of a command of several transactions that may be run again. */
 export const severalChanges = (undone: string): Change => ({
   none: undone,
   sent: 'it is not known whether the last step was done; run the same command again, which does no harm',
-  done: 'what was done before that stays',
+  done: DONE_BEFORE,
 })
 
 /** The field of --json for a change of which nobody knows whether it was committed. */
@@ -78,6 +80,8 @@ export async function settled<Result>(
 /** The error of a command that writes, with what became of its change. Other errors stay as they are. */
 export function tell(change: Change, error: unknown, commit: Commit): unknown {
   if (error instanceof UncertainFailure) return new Failure(`${error.message}: ${change.sent}`)
-  if (verdictOn(error) === 'cut') return new Failure(`${LOST}: ${change[commit]}; run the same command again`)
-  return error
+  if (verdictOn(error) !== 'cut') return error
+  // A change that is done is not made twice. Of several, there may be more to do.
+  const isOver = commit === 'done' && change.done !== DONE_BEFORE
+  return new Failure(`${LOST}: ${change[commit]}${isOver ? '' : '; run the same command again'}`)
 }

@@ -40,8 +40,6 @@ Example: axport erase 501 --dry-run`,
         'bring nothing back, but let later imports bring the person back',
       ).conflicts('dryRun'),
     )
-    // Its former name, which the error of the database's trigger has.
-    .addOption(new Option('--undo').implies({ removeTombstone: true }).conflicts('dryRun').hideHelp())
     .option('--json', 'print a JSON object')
     .action(async (userId, options) => {
       await (options.removeTombstone ? readmit(userId, options) : erase(userId, options))
@@ -87,7 +85,7 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json }: Options): 
     else await print(textOf(userId, dryRun, erasure, recipients))
     if (erasure.unwiped !== undefined)
       throw new Failure(
-        `user ${userId} is erased, and the files of the tables still have what was deleted: vacuum failed (${erasure.unwiped}); axport erase ${userId} tries again`,
+        `user ${userId} is erased, and the files of the tables still have what was deleted: VACUUM failed (${erasure.unwiped}); axport erase ${userId} tries again`,
       )
   }
   await changeAndReport(

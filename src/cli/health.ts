@@ -5,8 +5,8 @@ import type { Readiness } from '../http/admin/readiness.ts'
 import { newCommand, readDuration, wholeNumber } from './arguments.ts'
 import { print } from './output.ts'
 
-/** Longer than all checks of /ready take together. */
-const ANSWER_TIMEOUT_MS = 10_000
+/** Longer than all checks of /ready take together: at most two seconds each. */
+const ANSWER_TIMEOUT_MS = 15_000
 
 /** Between two questions of --wait. */
 const INTERVAL_MS = 200

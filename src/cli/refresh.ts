@@ -1,3 +1,4 @@
+import { Failure } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { type Refreshed, refresh } from '../tables/refresh.ts'
 import { newCommand } from './arguments.ts'
@@ -27,14 +28,19 @@ Example: axport refresh`,
           if (json) await printJson({ committed: null })
           throw failure
         }
-        await (json ? printJson(result) : printRefreshed(result))
+        const { unwiped, ...refreshed } = result
+        await (json ? printJson(refreshed) : printRefreshed(refreshed))
+        if (unwiped !== undefined)
+          throw new Failure(
+            `all was refreshed, and the files of the tables still have what was deleted: VACUUM failed (${unwiped}); axport refresh tries again`,
+          )
       }
       await changing(severalChanges('nothing was changed'), interruption =>
         withCurrentSchema(run, interruption),
       )
     })
 
-const printRefreshed = ({ records, people, products, erased }: Refreshed) =>
+const printRefreshed = ({ records, people, products, erased }: Omit<Refreshed, 'unwiped'>) =>
   print(
     fieldLines(
       [

@@ -17,7 +17,7 @@ export async function checkServing(): Promise<void> {
   if (port !== undefined) requireAddress({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' })
   const findings = await diagnose({ isServing: true })
   const wrong = findings.filter(({ status }) => status === 'wrong')
-  if (wrong.length > 0) throw new Failure(wrong.map(({ detail }) => detail).join('; '))
+  if (wrong.length > 0) throw new Failure(wrong.map(({ check, detail }) => `${check}: ${detail}`).join('; '))
   for (const { check, status, detail } of findings)
     if (status !== 'ok') await print(`${check}: ${status}: ${detail}\n`)
   await print('serve can start: settings, database, schema and privileges are as it needs them\n')

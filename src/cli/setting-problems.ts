@@ -4,19 +4,14 @@ import { readLimits } from './limits.ts'
 import { readTls } from './service.ts'
 
 /**
- * What `serve` refuses in the settings: values that cannot be read, and then settings that contradict each other.
+ * Refuses what is wrong in the settings: values that cannot be read, and then settings that contradict each other.
  * @param readUrl reads DATABASE_URL, which may be missing unless this throws
+ * @throws Failure that names every problem
  */
-function settingProblems(readUrl: () => unknown = givenDatabaseUrl): string[] {
+export function requireSettings(readUrl: () => unknown = givenDatabaseUrl): void {
   const names = Object.keys(SETTINGS) as SettingName[]
   const invalid = names.flatMap(name => problemOf(() => setting(name)))
-  if (invalid.length > 0) return invalid
-  return [readUrl, readLimits, readTls].flatMap(problemOf)
-}
-
-/** @throws Failure that names every problem of the settings; `readUrl` as above */
-export function requireSettings(readUrl?: () => unknown): void {
-  const problems = settingProblems(readUrl)
+  const problems = invalid.length > 0 ? invalid : [readUrl, readLimits, readTls].flatMap(problemOf)
   if (problems.length > 0) throw new Failure(problems.join('; '))
 }
 

@@ -12,18 +12,22 @@ export async function whatSkipsTriggers(db: Db): Promise<Answer[]> {
         `trigger ${which}, then axport refresh`,
     ),
   )
+  const session = await doesSessionFireTriggers(db)
+  if (session.status === 'wrong') answers.push(session)
+  return answers.length > 0 ? answers : [session]
+}
+
+/** Whether sessions of this role fire triggers. `serve` refuses to start if they fire none. */
+export async function doesSessionFireTriggers(db: Db): Promise<Answer> {
   const { setting, source } = onlyRow(
     await db<{ setting: string; source: string }[]>`
       select setting, source from pg_settings where name = 'session_replication_role'`,
   )
-  if (setting === 'replica')
-    answers.push(
-      wrong(
-        `this session has session_replication_role = replica (from: ${source}), and fires no triggers: remove it ` +
-          'there, then axport refresh',
-      ),
-    )
-  return answers.length > 0 ? answers : [ok('enabled')]
+  if (setting !== 'replica') return ok('enabled')
+  return wrong(
+    `this session has session_replication_role = replica (from: ${source}), and fires no triggers: remove it ` +
+      'there, then axport refresh',
+  )
 }
 
 /** Whether row security hides rows from this role: pages would lack records, and nobody would notice. */

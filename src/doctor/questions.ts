@@ -4,7 +4,7 @@ import { LOAD, SERVE } from '../postgres/grants.ts'
 import { type Answer, type Db, type Finding, skipped, wrong } from './answer.ts'
 import { compareExport } from './export.ts'
 import { whichIntegrationsFail } from './integrations.ts'
-import { whatHidesRows, whatSkipsTriggers } from './obstacles.ts'
+import { doesSessionFireTriggers, whatHidesRows, whatSkipsTriggers } from './obstacles.ts'
 import { isSchemaCurrent, whatRoleCanDo, whenLastLoaded, whichTimeZone } from './schema.ts'
 import { howFarClocksDiffer, whichServer } from './server.ts'
 
@@ -25,10 +25,10 @@ const OF_SERVING: [check: string, ask: Ask][] = [
   ['schema', isSchemaCurrent],
   ['time zone', whichTimeZone],
   ['row security', whatHidesRows],
+  ['triggers', (db, { isServing }) => (isServing ? doesSessionFireTriggers(db) : whatSkipsTriggers(db))],
 ]
 
 const OF_DATA: [check: string, ask: Ask][] = [
-  ['triggers', whatSkipsTriggers],
   ['export', (db, { isWhole }) => compareExport(db, isWhole === true)],
   ['integrations', whichIntegrationsFail],
   ['last load', whenLastLoaded],

@@ -1,6 +1,7 @@
 import { currentRole, missingPrivileges, type Work } from '../postgres/grants.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { iso } from '../postgres/statement.ts'
+import { EXPORT_STATE_EMPTY } from '../tables/refresh.ts'
 import { type Answer, type Db, ok, warning, wrong } from './answer.ts'
 
 /** Whether the schema is that of this program. @throws Failure if this program cannot use it */
@@ -28,12 +29,7 @@ export async function whatRoleCanDo(db: Db, all: Work[]): Promise<Answer> {
 /** The time zone that decides on which day an instant falls. */
 export async function whichTimeZone(db: Db): Promise<Answer> {
   const [state] = await db<{ time_zone: string }[]>`select time_zone from export_state`
-  return state
-    ? ok(state.time_zone)
-    : wrong(
-        'export_state is empty, its one row was deleted: insert into export_state default values, then axport ' +
-          'migrate --time-zone ZONE',
-      )
+  return state ? ok(state.time_zone) : wrong(EXPORT_STATE_EMPTY)
 }
 
 /** When `axport import` last loaded something. Other programs that write the source tables leave no such time. */

@@ -6,6 +6,10 @@ import { onlyRow } from '../postgres/statement.ts'
 import { type CommandSql, transact } from '../postgres/transact.ts'
 import { wipe } from './vacuum.ts'
 
+/** What is wrong, and what to do, if the row of export_state was deleted. */
+export const EXPORT_STATE_EMPTY =
+  'export_state is empty, its one row was deleted: insert into export_state default values, then axport migrate --time-zone ZONE'
+
 /** Ids in a batch. Other writers wait some tenths of a second for one. */
 const BATCH = 2000
 
@@ -16,6 +20,8 @@ export interface Refreshed {
   records: number
   people: number
   products: number
+  /** Why VACUUM failed, so that the deleted rows are still in the files of the tables; undefined if it succeeded. */
+  unwiped: string | undefined
 }
 
 /**
@@ -29,29 +35,22 @@ export interface Refreshed {
 export async function refresh(db: CommandSql, onBatch: (ids: number) => void): Promise<Refreshed> {
   await requireFiringTriggers(db, 'nothing was refreshed')
   // Without the row of export_state the views render nothing, and all records would be deleted.
-  if ((await db`select from export_state`).length === 0)
-    throw new Failure("export_state has no row: insert into export_state (time_zone) values ('Area/City')")
+  if ((await db`select from export_state`).length === 0) throw new Failure(EXPORT_STATE_EMPTY)
   const refreshed = { erased: await removeErased(db), records: 0, people: 0, products: 0 }
   let seen = 0
   for (const table of READ_MODEL) {
-    const name = table.table.replace('export_', '') as 'records' | 'people' | 'products'
     for (let after: string | undefined = LEAST; after !== undefined; ) {
       const ids: string[] = await idsAfter(db, table, after)
       const differing = await differingOf(db, table, ids)
       if (differing.length > 0) await renderAnew(db, table, differing)
-      refreshed[name] += differing.length
+      refreshed[table.key] += differing.length
       seen += ids.length
       onBatch(seen)
       after = ids.at(-1)
     }
   }
   await countAnew(db)
-  const failure = await wipe(db)
-  if (failure !== undefined)
-    throw new Failure(
-      `all was refreshed, and the files of the tables still have what was deleted: vacuum failed (${failure}); axport refresh tries again`,
-    )
-  return refreshed
+  return { ...refreshed, unwiped: await wipe(db) }
 }
 
 /** The least bigint: no row has it as its id. */

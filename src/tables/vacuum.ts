@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { reasonOf, whyFailed } from '../postgres/failures.ts'
+import { whyFailed } from '../postgres/failures.ts'
 
 /**
  * VACUUM and ANALYZE after a commit: index-only scans need the one at once, and plans the other. Postgres only warns a role
@@ -30,5 +30,5 @@ export async function vacuum(
 export async function wipe(db: Sql): Promise<string | undefined> {
   return await db`
     vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people,
-      export_changes`.then(() => undefined, reasonOf)
+      export_changes`.then(() => undefined, whyFailed)
 }

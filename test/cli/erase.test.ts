@@ -81,7 +81,9 @@ describe('axport erase', () => {
     expect(again.erased_before).toMatch(/^20\d\d-\d\d-\d\dT.*Z$/)
     const removed = JSON.parse(await run('erase', '501', '--remove-tombstone', '--json'))
     expect(removed).toEqual({ user_id: 501, tombstone_removed: true, erased_at: again.erased_before })
-    expect(await run('erase', '501', '--undo')).toBe('user 501 has no tombstone: nothing was changed\n')
+    expect(await run('erase', '501', '--remove-tombstone')).toBe(
+      'user 501 has no tombstone: nothing was changed\n',
+    )
     expect(await load()).toStartWith('loaded 11 lines\n')
     expect((await database.sql`select from export_records`).count).toBe(3)
   })

@@ -39,10 +39,20 @@ test('serve --check names what serve would refuse, in one line', async () => {
     [{ DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /nothing listens there/],
     [
       { DATABASE_URL: role.url(world.env.DATABASE_URL as string) },
-      /^\w+ lacks select on schema_migrations, .*: run axport migrate --grant \w+ as the owner of the tables$/,
+      /^privileges: \w+ lacks select on schema_migrations, .*: run axport migrate --grant \w+ as the owner of the tables$/,
     ],
   ]
   for (const [env, message] of cases) expect(errorLine(await check(env), 1)).toMatch(message)
+})
+
+test('serve --check refuses a session that fires no triggers, as serve does', async () => {
+  const [{ name }] = await world.sql<[{ name: string }]>`select current_database() as name`
+  await world.sql`alter database ${world.sql(name)} set session_replication_role = replica`
+  const line = errorLine(await check({}), 1)
+  const served = errorLine(await axport(['serve'], { env: { ...world.env, PORT: '0' } }), 1)
+  await world.sql`alter database ${world.sql(name)} reset session_replication_role`
+  expect(line).toMatch(/^triggers: this session has session_replication_role = replica \(from: database\)/)
+  expect(served).toMatch(/^the service does not start: with session_replication_role = replica/)
 })
 
 const LOW_PORTS = '/proc/sys/net/ipv4/ip_unprivileged_port_start'

@@ -77,7 +77,13 @@ describe('an erased person whom a session without triggers writes again', () => 
   })
 
   test('is removed from the source tables by axport refresh', async () => {
-    expect(await refresh(database.sql, () => {})).toEqual({ erased: 1, records: 0, people: 0, products: 0 })
+    expect(await refresh(database.sql, () => {})).toEqual({
+      erased: 1,
+      records: 0,
+      people: 0,
+      products: 0,
+      unwiped: undefined,
+    })
     expect(await database.sql`select from users where first_name = 'Xenia'`).toHaveLength(0)
     expect(await database.sql`select from assessments where user_id = ${GONE}`).toHaveLength(0)
     const [tombstone] = await database.sql`select assessment_ids from erasures`
