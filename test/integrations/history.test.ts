@@ -191,7 +191,7 @@ test('the history has the name of the login role, even if that role can neither 
 test('the history has the name of the machine if the server sees no address', async () => {
   const database = await openWorld()
   const [server] = await database.sql<{ folder: string; port: string; name: string }[]>`
-    select current_setting('unix_socket_directories') as folder, current_setting('port') as port,
+    select regexp_replace(current_setting('data_directory'), '/[^/]+$', '') as folder, current_setting('port') as port,
       current_database() as name`
   const host = encodeURIComponent(server?.folder as string)
   const { username, password } = new URL(database.url)
