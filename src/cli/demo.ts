@@ -19,8 +19,8 @@ export const demoCommand = () =>
   newCommand(
     'demo',
     'Try axport with sample data in a temporary Postgres. Needs no settings.',
-    `Prints curl commands to paste. Ctrl-C ends it and removes the data. The Postgres is that of a checkout,
-or one of this machine, 15 or newer.
+    `Prints curl commands to paste. Ctrl-C ends it and removes the data. The Postgres is that of a
+checkout, or one of this machine, 15 or newer.
 
 Example: PORT=8080 axport demo`,
   ).action(demo)
