@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { apiError, HttpError } from '../answers.ts'
-import { type NamedRow, type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
+import { type NamedRow, type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
 import { sha256 } from '../random.ts'
 
 /** The integration of a live token, whose scope has at least one organization and one product. */

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople as people, exportRecords as r } from '../../db/schema.ts'
-import { onlyRow, type Runner, statement } from '../postgres/statement.ts'
+import { onlyRow, type Runner, statement } from '../database/statement.ts'
 import { allOf, conditionsOf } from './conditions.ts'
 import type { Constraints, Values } from './constraints.ts'
 import { ofOrganizations, ofProducts, type Sets } from './scope.ts'

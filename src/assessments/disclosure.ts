@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { integrations, disclosureState as state } from '../../db/schema.ts'
 import { apiError, type DisclosedRecords, unavailable } from '../answers.ts'
 import type { Filter } from '../contract.ts'
-import { type Runner, statement, text } from '../postgres/statement.ts'
+import { type Runner, statement, text } from '../database/statement.ts'
 
 /** An answer that is about to be sent. */
 export interface PendingDisclosure extends DisclosedRecords {

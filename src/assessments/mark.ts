@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportChanges as changes } from '../../db/schema.ts'
-import { text } from '../postgres/statement.ts'
+import { text } from '../database/statement.ts'
 
 /** Marks: the moments at which something was read, as rows of the log of changes. */
 export interface Mark {

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
-import { type RawRow, rawStatement, rowOf, type Statement } from '../postgres/statement.ts'
+import { type RawRow, rawStatement, rowOf, type Statement } from '../database/statement.ts'
 import { ACCESS } from './access.ts'
 import { changesSince } from './changes.ts'
 import type { Values } from './constraints.ts'

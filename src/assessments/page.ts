@@ -1,5 +1,5 @@
 import type { ListQuery } from '../contract.ts'
-import type { Lease, Leases } from '../postgres/statement.ts'
+import type { Lease, Leases } from '../database/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
 import { type Constraints, constraints } from './constraints.ts'
 import { readSelection } from './count.ts'

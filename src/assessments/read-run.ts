@@ -1,5 +1,5 @@
 import type { ListQuery } from '../contract.ts'
-import { type Runner, text } from '../postgres/statement.ts'
+import { type Runner, text } from '../database/statement.ts'
 import type { AccessRow } from './access.ts'
 import type { Constraints } from './constraints.ts'
 import type { Entry } from './cursor.ts'

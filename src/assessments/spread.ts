@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { onlyRow, type Runner, statement } from '../postgres/statement.ts'
+import { onlyRow, type Runner, statement } from '../database/statement.ts'
 import type { Values } from './constraints.ts'
 import { GIVEN_SETS, ofOrganizations, ofProducts, type Sets } from './scope.ts'
 

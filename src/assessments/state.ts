@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { type RawRow, type Runner, rawStatement, rowOf, type Statement, text } from '../postgres/statement.ts'
+import { type RawRow, type Runner, rawStatement, rowOf, type Statement, text } from '../database/statement.ts'
 import { ACCESS, type AccessRow } from './access.ts'
 import type { Values } from './constraints.ts'
 import { recording } from './disclosure.ts'

@@ -1,8 +1,8 @@
+import { LOST } from '../database/describe-error.ts'
+import { verdictOn } from '../database/failures.ts'
+import type { CommandSql } from '../database/transact.ts'
 import { Failure, UncertainFailure } from '../errors.ts'
 import type { Commit, Interruption } from '../interruption.ts'
-import { LOST } from '../postgres/describe-error.ts'
-import { verdictOn } from '../postgres/failures.ts'
-import type { CommandSql } from '../postgres/transact.ts'
 import { interruptible } from './process.ts'
 import { withDatabase } from './with-database.ts'
 

@@ -1,7 +1,7 @@
+import { describeError } from '../database/describe-error.ts'
 import { type Finding, wrong } from '../doctor/answer.ts'
 import { examine } from '../doctor/questions.ts'
 import { Failure } from '../errors.ts'
-import { describeError } from '../postgres/describe-error.ts'
 import { newCommand } from './arguments.ts'
 import { counted, printJson, printTable } from './output.ts'
 import { withAnySchema } from './with-database.ts'

@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { setting } from '../config.ts'
+import { hasPassword } from '../database/connection/url.ts'
 import { UsageFailure } from '../errors.ts'
 import { readTrimmed } from '../files.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
-import { hasPassword } from '../postgres/connection/url.ts'
 import { isPath } from '../setting-values.ts'
 import { readDuration } from './arguments.ts'
 

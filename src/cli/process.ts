@@ -1,7 +1,7 @@
+import { describeError } from '../database/describe-error.ts'
+import { verdictOn } from '../database/failures.ts'
 import { Interrupted } from '../errors.ts'
 import { Interruption } from '../interruption.ts'
-import { describeError } from '../postgres/describe-error.ts'
-import { verdictOn } from '../postgres/failures.ts'
 import { within } from '../within.ts'
 
 /** The command that started this process; the executable has no script to name. */

@@ -1,7 +1,7 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { dropForeignSettings } from '../config.ts'
+import { describeError } from '../database/describe-error.ts'
 import { Interrupted, UsageFailure } from '../errors.ts'
-import { describeError } from '../postgres/describe-error.ts'
 import { newCommand } from './arguments.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'

@@ -1,5 +1,5 @@
+import type { Database } from '../database/database.ts'
 import { Failure } from '../errors.ts'
-import type { Database } from '../postgres/database.ts'
 import { type Refreshed, refresh } from '../tables/refresh.ts'
 import { newCommand } from './arguments.ts'
 import { changing, settled, severalChanges } from './changing.ts'

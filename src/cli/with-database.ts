@@ -1,8 +1,8 @@
 import { databaseUrl, setting } from '../config.ts'
+import { type Database, openDatabase } from '../database/database.ts'
+import { LOAD, requirePrivileges } from '../database/grants.ts'
+import { requireCurrentSchema, requireUsableSchema } from '../database/schema/schema-record.ts'
 import type { Interruption } from '../interruption.ts'
-import { type Database, openDatabase } from '../postgres/database.ts'
-import { LOAD, requirePrivileges } from '../postgres/grants.ts'
-import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema/schema-record.ts'
 
 type Work<Result> = (database: Database) => Promise<Result>
 

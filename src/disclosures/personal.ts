@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { iso, onlyRow } from '../postgres/statement.ts'
+import { iso, onlyRow } from '../database/statement.ts'
 import { findPerson, type Person } from '../tables/people.ts'
 import type { Question } from './question.ts'
 import { readRecordState } from './record.ts'

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { iso, onlyRow } from '../postgres/statement.ts'
+import { iso, onlyRow } from '../database/statement.ts'
 import { type Disclosing, readDisclosing } from '../tables/disclosing.ts'
 
 /** The extent of the record: answers from before its begin, or while it was off, are not in it. */

@@ -1,6 +1,6 @@
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
+import { onlyRow } from '../database/statement.ts'
 import { firstThree } from '../errors.ts'
-import { onlyRow } from '../postgres/statement.ts'
 import { type Answer, type Db, ok, wrong } from './answer.ts'
 
 /** How many rows of each table are compared unless all are. */

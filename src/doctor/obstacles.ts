@@ -1,4 +1,4 @@
-import { onlyRow } from '../postgres/statement.ts'
+import { onlyRow } from '../database/statement.ts'
 import { disabledTriggers } from '../tables/load-session.ts'
 import { type Answer, type Db, ok, wrong } from './answer.ts'
 

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
-import { describeError } from '../postgres/describe-error.ts'
-import { LOAD, SERVE } from '../postgres/grants.ts'
+import { describeError } from '../database/describe-error.ts'
+import { LOAD, SERVE } from '../database/grants.ts'
 import { type Answer, type Db, type Finding, skipped, wrong } from './answer.ts'
 import { compareExport } from './export.ts'
 import { whichIntegrationsFail } from './integrations.ts'

@@ -1,4 +1,4 @@
-import { onlyRow } from '../postgres/statement.ts'
+import { onlyRow } from '../database/statement.ts'
 import { type Answer, type Db, ok, warning, wrong } from './answer.ts'
 
 /** Which Postgres answers, whether through a pooler, and whether it takes writes. */

@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { type CommandSql, transact } from '../postgres/transact.ts'
+import { type CommandSql, transact } from '../database/transact.ts'
 import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
 import { wipe } from '../tables/vacuum.ts'
 import { erasedAt } from './tombstones.ts'

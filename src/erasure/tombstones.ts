@@ -1,5 +1,5 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { iso } from '../postgres/statement.ts'
+import { iso } from '../database/statement.ts'
 
 /** What is left of an erased person, and keeps every load from bringing the person back. */
 interface Tombstone {

@@ -1,5 +1,5 @@
 import { type Answer, type ErrorStyle, errorAnswer, HttpError, unavailable } from '../answers.ts'
-import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
+import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../database/failures.ts'
 import { originOf } from './request-log.ts'
 
 /** The answer to a request that failed, in the style of its endpoint. An unforeseen error is logged with its cause. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import type { Writes } from '../database/pool/writes.ts'
+import type { Runner } from '../database/statement.ts'
 import { noteUse } from '../oauth/tokens.ts'
-import type { Writes } from '../postgres/pool/writes.ts'
-import type { Runner } from '../postgres/statement.ts'
 
 type Database = Runner & { writes: Pick<Writes, 'isReadOnly'> }
 

@@ -1,8 +1,8 @@
 import { type PendingDisclosure, recordDisclosures } from '../assessments/disclosure.ts'
-import { onTimeout } from '../postgres/connection/clock.ts'
-import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import { RECORDING_LANE } from '../postgres/pool/fair-queue.ts'
-import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import { onTimeout } from '../database/connection/clock.ts'
+import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../database/failures.ts'
+import { RECORDING_LANE } from '../database/pool/fair-queue.ts'
+import type { ServingDatabase } from '../database/pool/serving-database.ts'
 
 /** Disclosures that one statement records: some hundred kilobytes. */
 const MAX_TOGETHER = 50

@@ -1,7 +1,7 @@
+import type { ServingDatabase } from '../database/pool/serving-database.ts'
 import { type BodyLimits, readBody } from '../oauth/body.ts'
 import { clientOf, NOT_STORED, oauthError } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
-import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Endpoint } from './endpoint.ts'
 import { refuseOverload } from './errors.ts'
 

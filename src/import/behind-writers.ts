@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { onlyRow } from '../postgres/statement.ts'
+import { onlyRow } from '../database/statement.ts'
 
 /**
  * Compares while others may write, then takes the lock behind which writers queue. If a writer has committed since the

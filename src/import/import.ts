@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
+import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import { type CommandSql, transact } from '../postgres/transact.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../tables/load-session.ts'
 import { vacuum } from '../tables/vacuum.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'

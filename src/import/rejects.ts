@@ -1,8 +1,8 @@
 import { fsyncSync, renameSync, statSync } from 'node:fs'
 import type { TransactionSql } from 'postgres'
+import { onlyRow } from '../database/statement.ts'
 import { Failure } from '../errors.ts'
 import { Draft } from '../files.ts'
-import { onlyRow } from '../postgres/statement.ts'
 import {
   inWords,
   type Located,

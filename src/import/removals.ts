@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
+import { onlyRow } from '../database/statement.ts'
 import { Failure } from '../errors.ts'
 import { exceeds, type Limit } from '../limit.ts'
-import { onlyRow } from '../postgres/statement.ts'
 import { ROW_TYPES, SYNC_PLACE, TABLE_OF, type Type } from './record.ts'
 
 /** Stages the removal of every row that the source does not name, not even in a bad record, as a deletion by the source. */

@@ -1,6 +1,6 @@
+import { iso } from '../database/statement.ts'
+import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import { iso } from '../postgres/statement.ts'
-import { type CommandSql, transact } from '../postgres/transact.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { changeIntegration, type Description, setHost } from './lifecycle.ts'
 import { existing, type Ids } from './scope.ts'

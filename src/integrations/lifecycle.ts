@@ -1,8 +1,8 @@
 import { hostname } from 'node:os'
 import type { Sql, TransactionSql } from 'postgres'
+import { requireFiringTriggers } from '../database/schema/session-role.ts'
+import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
-import { type CommandSql, transact } from '../postgres/transact.ts'
 
 /** What operators note about an integration: its purpose and whom to contact. null where nothing is noted. */
 export interface Description {

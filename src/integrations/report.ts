@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
+import { iso } from '../database/statement.ts'
 import { Failure } from '../errors.ts'
-import { iso } from '../postgres/statement.ts'
 import { type ExactNumber, parseExact } from './exact-ids.ts'
 import { type Description, unknownIntegration } from './lifecycle.ts'
 

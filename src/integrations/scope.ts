@@ -1,6 +1,6 @@
 import type { TransactionSql } from 'postgres'
+import type { CommandSql } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import type { CommandSql } from '../postgres/transact.ts'
 import { changeIntegration, type IntegrationRow } from './lifecycle.ts'
 
 /** Ids as decimal strings, or all that exist at this moment. */

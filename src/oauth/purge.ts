@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import { integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
 import { Counters } from '../counters.ts'
-import { LOCKS } from '../postgres/schema/locks.ts'
-import { type Runner, statement } from '../postgres/statement.ts'
+import { LOCKS } from '../database/schema/locks.ts'
+import { type Runner, statement } from '../database/statement.ts'
 import { purgeDisclosures } from '../tables/disclosing.ts'
 
 /** Rows that one statement deletes at most. */

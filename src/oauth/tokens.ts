@@ -5,8 +5,8 @@ import {
   integrationSecrets as s,
   accessTokens as t,
 } from '../../db/schema.ts'
-import { ClientGone } from '../postgres/failures.ts'
-import { type Runner, statement } from '../postgres/statement.ts'
+import { ClientGone } from '../database/failures.ts'
+import { type Runner, statement } from '../database/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { type Client, invalidClient } from './credentials.ts'
 

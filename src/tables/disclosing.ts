@@ -1,10 +1,10 @@
 import { sql as template } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { disclosureState as state } from '../../db/schema.ts'
+import { LOCKS } from '../database/schema/locks.ts'
+import { iso, onlyRow, type Runner, statement } from '../database/statement.ts'
+import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import { LOCKS } from '../postgres/schema/locks.ts'
-import { iso, onlyRow, type Runner, statement } from '../postgres/statement.ts'
-import { type CommandSql, transact } from '../postgres/transact.ts'
 
 /** Whether disclosures are recorded before an answer is sent, and for how long they are kept. */
 export interface Disclosing {

@@ -1,8 +1,8 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { SOURCE_TABLES } from '../../db/schema.ts'
+import { LOCKS } from '../database/schema/locks.ts'
+import { requireFiringTriggers } from '../database/schema/session-role.ts'
 import { Failure } from '../errors.ts'
-import { LOCKS } from '../postgres/schema/locks.ts'
-import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
 
 /** Acquires the lock that lets one load at a time run. `onWait` is called if another load holds it. */
 export async function acquireLoadLock(sql: TransactionSql, onWait: () => void): Promise<void> {

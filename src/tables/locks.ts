@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { READ_MODEL } from '../../db/schema.ts'
-import { type Runner, statement } from '../postgres/statement.ts'
+import { type Runner, statement } from '../database/statement.ts'
 
 /** What every page reads, and what is read to record a disclosure. */
 const READ = [

@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
+import { requireFiringTriggers } from '../database/schema/session-role.ts'
+import { onlyRow } from '../database/statement.ts'
+import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import { requireFiringTriggers } from '../postgres/schema/session-role.ts'
-import { onlyRow } from '../postgres/statement.ts'
-import { type CommandSql, transact } from '../postgres/transact.ts'
 import { wipe } from './vacuum.ts'
 
 /** What is wrong, and what to do, if the row of export_state was deleted. */

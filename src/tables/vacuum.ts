@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { whyFailed } from '../postgres/failures.ts'
+import { whyFailed } from '../database/failures.ts'
 
 /**
  * VACUUM and ANALYZE after a commit: index-only scans need the one at once, and plans the other. Postgres only warns a role

@@ -7,7 +7,7 @@ import { GIVEN_SETS, SETS_OF_TOKEN, type Sets, type SetsInSql } from '../../src/
 import { readSpread } from '../../src/assessments/spread.ts'
 import type { Way } from '../../src/assessments/ways.ts'
 import type { Filter } from '../../src/contract.ts'
-import { statement } from '../../src/postgres/statement.ts'
+import { statement } from '../../src/database/statement.ts'
 import {
   type Explained,
   heapFetches,

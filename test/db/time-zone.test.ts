@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { setTimeZone } from '../../src/database/schema/time-zone.ts'
 import { Failure } from '../../src/errors.ts'
-import { setTimeZone } from '../../src/postgres/schema/time-zone.ts'
 import { useService } from '../support/hooks.ts'
 import { list } from '../support/http.ts'
 import { authorize, load } from '../support/service.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { grantFor, SERVE } from '../../src/postgres/grants.ts'
+import { grantFor, SERVE } from '../../src/database/grants.ts'
 import { badFindings, useHealthyDatabases } from '../support/doctor.ts'
 import { succeed } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { grantFor, LOAD, SERVE, type Work } from '../../src/postgres/grants.ts'
+import { grantFor, LOAD, SERVE, type Work } from '../../src/database/grants.ts'
 import { badFindings, CHECKS, detailOf, diagnose } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
 import { openWorld } from '../support/operator.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openDatabase } from '../../src/database/database.ts'
 import { Recorder } from '../../src/http/recorder.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
 import { world } from '../support/fixtures.ts'
 import { load, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'

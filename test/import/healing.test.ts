@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
+import { openDatabase } from '../../src/database/database.ts'
 import { compareExport } from '../../src/doctor/export.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
 import { refresh } from '../../src/tables/refresh.ts'
 import {
   assessment,

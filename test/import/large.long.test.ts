@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { assessment, multiPart, ndjsonOf, REFERENCED, range, removal } from '../support/fixtures.ts'
 import { everything, importLines, importText, partsOf, staleRecords, useDatabase } from '../support/import.ts'
 import { useRoles } from '../support/roles.ts'

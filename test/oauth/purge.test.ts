@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { Counters } from '../../src/counters.ts'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+import { LOCKS } from '../../src/database/schema/locks.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { purgeEndedSecrets, purgeExpiredTokens, startPurging } from '../../src/oauth/purge.ts'
 import { issueToken, tryIssuing } from '../../src/oauth/tokens.ts'
-import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import { LOCKS } from '../../src/postgres/schema/locks.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 

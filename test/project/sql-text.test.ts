@@ -27,25 +27,25 @@ const bypassesOf = (file: SourceFile) => (file.text.includes("'drizzle-orm") ? [
 
 /** The expressions in SQL texts by file, each once, in alphabetical order. */
 const ALLOWED: Record<string, { why: string; parts: string[] }> = {
-  'src/postgres/statement.ts': {
+  'src/database/statement.ts': {
     why: 'the statement that drizzle made of a sql`` template, with its values as parameters',
     parts: ['compiled.sql'],
   },
   'src/tables/vacuum.ts': { why: 'VACUUM of tables whose names are constants', parts: ['statement'] },
-  'src/postgres/connection/wire.ts': {
+  'src/database/connection/wire.ts': {
     why: 'statements from the other files of this list',
     parts: ['text'],
   },
-  'src/postgres/pool/serving-database.ts': {
+  'src/database/pool/serving-database.ts': {
     why: 'constants, and statements from the other files of this list',
     parts: ['text'],
   },
-  'src/postgres/schema/migrate.ts': {
+  'src/database/schema/migrate.ts': {
     why: 'the migrations, which are part of the program',
     parts: ['migration.sql'],
   },
-  'src/postgres/schema/schema-record.ts': { why: 'constants', parts: ['text'] },
-  'src/postgres/grants.ts': {
+  'src/database/schema/schema-record.ts': { why: 'constants', parts: ['text'] },
+  'src/database/grants.ts': {
     why: 'db/grants, which is part of the program, with names that Postgres quoted itself with quote_ident()',
     parts: ['withNames(work.script, await namesFor(sql, role))'],
   },

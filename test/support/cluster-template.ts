@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import {
   newPlace,
   type Place,
   socketUrl,
   startServer,
-} from '../../src/postgres/private-server/private-server.ts'
+} from '../../src/database/private-server/private-server.ts'
 import { madeOnce } from './made-once.ts'
 import { until } from './until.ts'
 

@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/postgres/statement.ts'
+import type { Lease } from '../../src/database/statement.ts'
 
 /** A pool of one connection, so that what one lease leaves behind would meet the next one. */
 export const ONE = { size: 1, waitMs: 10_000, statementMs: 10_000, slowMs: 60_000 }

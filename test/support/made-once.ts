@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startKept } from '../../src/postgres/private-server/keeper.ts'
+import { startKept } from '../../src/database/private-server/keeper.ts'
 import { until } from './until.ts'
 
 let folder: Promise<string> | undefined

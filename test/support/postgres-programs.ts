@@ -5,7 +5,7 @@ import {
   type Programs,
   programsIn,
   serverUser,
-} from '../../src/postgres/private-server/programs.ts'
+} from '../../src/database/private-server/programs.ts'
 import { madeOnce } from './made-once.ts'
 
 /** The Postgres that npm installed. If its user may not enter this checkout, all processes of a run share one copy. */

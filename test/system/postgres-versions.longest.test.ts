@@ -3,7 +3,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { programsIn, serverUser } from '../../src/postgres/private-server/programs.ts'
+import { programsIn, serverUser } from '../../src/database/private-server/programs.ts'
 import { cleanUp } from '../support/executable.ts'
 import { startCluster } from '../support/own-cluster.ts'
 import { requires } from '../support/requires.ts'

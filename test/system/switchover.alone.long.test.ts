@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { badFindings } from '../support/doctor.ts'
 import { axport, cleanUp } from '../support/executable.ts'

@@ -1,8 +1,8 @@
 // The service while no standby of synchronous_standby_names confirms commits.
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { openDatabase } from '../../src/database/database.ts'
+import { migrate } from '../../src/database/schema/migrate.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { setDisclosing } from '../../src/tables/disclosing.ts'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, ORGANIZATION, PRODUCT, world } from '../support/fixtures.ts'

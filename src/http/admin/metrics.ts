@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
-import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
+import type { ServingDatabase } from '../../database/pool/serving-database.ts'
 import type { Answered } from '../request-log.ts'
 import type { Certificate } from '../tls.ts'
 import { TOKEN } from '../token-endpoint.ts'

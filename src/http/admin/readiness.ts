@@ -1,4 +1,4 @@
-import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
+import type { ServingDatabase } from '../../database/pool/serving-database.ts'
 import { shared, within } from '../../within.ts'
 
 /** A condition that requests need. */

@@ -1,5 +1,5 @@
+import { connectionFailure, verdictOn } from '../../database/failures.ts'
 import { Failure } from '../../errors.ts'
-import { connectionFailure, verdictOn } from '../../postgres/failures.ts'
 import { lineAt, type Query } from './queries.ts'
 
 /** Errors of the platform's database, in words: without its URL, and without values of rows. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import type { Leases } from '../../../src/postgres/statement.ts'
+import type { Leases } from '../../../src/database/statement.ts'
 import { openTestDatabase } from '../../support/service.ts'
 import { leasesOn } from './leases.ts'
 import { reset } from './world.ts'

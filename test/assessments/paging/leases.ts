@@ -1,5 +1,5 @@
 import type { ReservedSql, Sql } from 'postgres'
-import type { Lease, Leases, Runner } from '../../../src/postgres/statement.ts'
+import type { Lease, Leases, Runner } from '../../../src/database/statement.ts'
 
 /** What a lease does to the statements of its connection: it runs them, or lets others run first. */
 export type Through = (run: () => Promise<object>) => Promise<object>

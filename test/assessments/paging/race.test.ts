@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import type { Leases } from '../../../src/postgres/statement.ts'
+import type { Leases } from '../../../src/database/statement.ts'
 import type { Oracle, Scope } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import type { Sql } from 'postgres'
+import { openDatabase } from '../../../src/database/database.ts'
 import { createIntegration } from '../../../src/integrations/credentials.ts'
-import { openDatabase } from '../../../src/postgres/database.ts'
 import { use } from '../../support/hooks.ts'
 import { get, LIST } from '../../support/http.ts'
 import type { Scope } from '../../support/oracle.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { openDatabase } from '../../../src/postgres/database.ts'
+import { openDatabase } from '../../../src/database/database.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
 import { leasesOn } from './leases.ts'

@@ -2,9 +2,9 @@
 // moment.
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
+import { openDatabase } from '../../../src/database/database.ts'
+import { migrate } from '../../../src/database/schema/migrate.ts'
 import { createIntegration } from '../../../src/integrations/credentials.ts'
-import { openDatabase } from '../../../src/postgres/database.ts'
-import { migrate } from '../../../src/postgres/schema/migrate.ts'
 import { type OwnCluster, startCluster } from '../../support/cluster.ts'
 import { record, recorded } from '../../support/disclosures.ts'
 import { cleanUp } from '../../support/executable.ts'

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Programs } from '../../../src/postgres/private-server/programs.ts'
+import type { Programs } from '../../../src/database/private-server/programs.ts'
 import { postgresPrograms } from '../../support/postgres-programs.ts'
 import type { Requirement } from '../../support/requires.ts'
 

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
+import { openDatabase } from '../../../src/database/database.ts'
 import { createIntegration } from '../../../src/integrations/credentials.ts'
-import { openDatabase } from '../../../src/postgres/database.ts'
 import { axport } from '../../support/executable.ts'
 import { type Line, ndjsonOf } from '../../support/fixtures.ts'
 import { SCOPE } from './small-platform.ts'
