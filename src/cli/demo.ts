@@ -1,7 +1,7 @@
 import { preset, setting } from '../config.ts'
 import { openDatabase } from '../database/database.ts'
+import { migrate } from '../database/migrate.ts'
 import { type PrivateServer, startPrivateServer } from '../database/private-server/private-server.ts'
-import { migrate } from '../database/schema/migrate.ts'
 import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
 import { type Credentials, createIntegration } from '../integrations/credentials.ts'

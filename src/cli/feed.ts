@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { setting } from '../config.ts'
-import { hasPassword } from '../database/connection/url.ts'
+import { hasPassword } from '../database/url.ts'
 import { UsageFailure } from '../errors.ts'
 import { readTrimmed } from '../files.ts'
 import { readQueries } from '../import/platform/queries.ts'

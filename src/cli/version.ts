@@ -1,5 +1,5 @@
 import { version } from '../../package.json'
-import { MIGRATIONS } from '../database/schema/migrations.ts'
+import { MIGRATIONS } from '../database/migrations.ts'
 import { newCommand } from './arguments.ts'
 import { print, printJson } from './output.ts'
 

@@ -1,7 +1,7 @@
 import { databaseUrl, setting } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { LOAD, requirePrivileges } from '../database/grants.ts'
-import { requireCurrentSchema, requireUsableSchema } from '../database/schema/schema-record.ts'
+import { requireCurrentSchema, requireUsableSchema } from '../database/schema-record.ts'
 import type { Interruption } from '../interruption.ts'
 
 type Work<Result> = (database: Database) => Promise<Result>

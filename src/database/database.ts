@@ -2,13 +2,13 @@ import { Interruption } from '../interruption.ts'
 import type { Open } from './connection/connection.ts'
 import { openFirst, type Silences } from './connection/opening.ts'
 import { openSocket } from './connection/socket.ts'
-import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
 import { client, type Start } from './connection/wire.ts'
 import { connectionFailure } from './failures.ts'
 import type { PoolBounds } from './pool/bounds.ts'
 import type { StateLog } from './pool/pool-state.ts'
 import { ServingDatabase } from './pool/serving-database.ts'
 import type { CommandSql } from './transact.ts'
+import { type PostgresUrl, readPostgresUrl } from './url.ts'
 
 /** An open database. */
 export interface Database {

@@ -2,7 +2,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import load from '../../db/grants/load.sql' with { type: 'text' }
 import serve from '../../db/grants/serve.sql' with { type: 'text' }
 import { Failure, firstThree } from '../errors.ts'
-import { LOCKS } from './schema/locks.ts'
+import { LOCKS } from './locks.ts'
 import { onlyRow } from './statement.ts'
 import { type CommandSql, transact } from './transact.ts'
 

@@ -1,7 +1,7 @@
 import { is, Placeholder, type SQL, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Fragment, ParameterOrJSON, Sql, TransactionSql } from 'postgres'
-import { rawRows } from './connection/value-types.ts'
+import { rawRows } from './value-types.ts'
 
 /** Runs statements: a client of postgres.js, a transaction of it, or the database that requests use. */
 export interface Runner {

@@ -1,5 +1,5 @@
 import { currentRole, missingPrivileges, type Work } from '../database/grants.ts'
-import { requireUsableSchema } from '../database/schema/schema-record.ts'
+import { requireUsableSchema } from '../database/schema-record.ts'
 import { iso } from '../database/statement.ts'
 import { EXPORT_STATE_EMPTY } from '../tables/refresh.ts'
 import { type Answer, type Db, ok, warning, wrong } from './answer.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { Writes } from '../database/pool/writes.ts'
 import type { Runner } from '../database/statement.ts'
+import type { Writes } from '../database/writes.ts'
 import { noteUse } from '../oauth/tokens.ts'
 
 type Database = Runner & { writes: Pick<Writes, 'isReadOnly'> }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Sql, TransactionSql } from 'postgres'
-import { requireFiringTriggers } from '../database/schema/session-role.ts'
+import { requireFiringTriggers } from '../database/session-role.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import { integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
 import { Counters } from '../counters.ts'
-import { LOCKS } from '../database/schema/locks.ts'
+import { LOCKS } from '../database/locks.ts'
 import { type Runner, statement } from '../database/statement.ts'
 import { purgeDisclosures } from '../tables/disclosing.ts'
 

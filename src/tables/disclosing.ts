@@ -1,7 +1,7 @@
 import { sql as template } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { disclosureState as state } from '../../db/schema.ts'
-import { LOCKS } from '../database/schema/locks.ts'
+import { LOCKS } from '../database/locks.ts'
 import { iso, onlyRow, type Runner, statement } from '../database/statement.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'

@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { SOURCE_TABLES } from '../../db/schema.ts'
-import { LOCKS } from '../database/schema/locks.ts'
-import { requireFiringTriggers } from '../database/schema/session-role.ts'
+import { LOCKS } from '../database/locks.ts'
+import { requireFiringTriggers } from '../database/session-role.ts'
 import { Failure } from '../errors.ts'
 
 /** Acquires the lock that lets one load at a time run. `onWait` is called if another load holds it. */

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
-import { requireFiringTriggers } from '../database/schema/session-role.ts'
+import { requireFiringTriggers } from '../database/session-role.ts'
 import { onlyRow } from '../database/statement.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'

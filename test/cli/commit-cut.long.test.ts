@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
-import { MIGRATIONS } from '../../src/database/schema/migrations.ts'
+import { MIGRATIONS } from '../../src/database/migrations.ts'
 import { CommitProxy, type Cut } from '../support/commit-proxy.ts'
 import { axport, cleanUp, emptyFolder, errorLine, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ndjsonOf, organization } from '../support/fixtures.ts'

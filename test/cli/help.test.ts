@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import packageJson from '../../package.json'
-import { MIGRATIONS } from '../../src/database/schema/migrations.ts'
+import { MIGRATIONS } from '../../src/database/migrations.ts'
 import { type CommandLevel, commandTree } from '../support/command-tree.ts'
 import { axport, cleanUp } from '../support/executable.ts'
 

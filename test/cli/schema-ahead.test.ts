@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { MIGRATIONS, schemaNumber } from '../../src/database/schema/migrations.ts'
+import { MIGRATIONS, schemaNumber } from '../../src/database/migrations.ts'
 import { axport, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { useServedWorld } from '../support/served.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openFirst } from '../../src/database/connection/opening.ts'
-import { readPostgresUrl } from '../../src/database/connection/url.ts'
 import { ServingDatabase } from '../../src/database/pool/serving-database.ts'
+import { readPostgresUrl } from '../../src/database/url.ts'
 import { ONE, PATIENT } from '../support/lease.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { DISK_FULL } from '../support/wordings.ts'

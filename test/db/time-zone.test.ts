@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { setTimeZone } from '../../src/database/schema/time-zone.ts'
+import { setTimeZone } from '../../src/database/time-zone.ts'
 import { Failure } from '../../src/errors.ts'
 import { useService } from '../support/hooks.ts'
 import { list } from '../support/http.ts'

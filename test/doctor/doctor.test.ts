@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { grantFor, LOAD } from '../../src/database/grants.ts'
-import { MIGRATIONS } from '../../src/database/schema/migrations.ts'
+import { MIGRATIONS } from '../../src/database/migrations.ts'
 import type { Finding } from '../../src/doctor/answer.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { badFindings, CHECKS, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'

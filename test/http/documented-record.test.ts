@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AssessmentRecord, ResultPart } from '../../src/contract.ts'
-import { setTimeZone } from '../../src/database/schema/time-zone.ts'
+import { setTimeZone } from '../../src/database/time-zone.ts'
 import { get, LIST } from '../support/http.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import pino from 'pino'
-import { setTimeZone } from '../../src/database/schema/time-zone.ts'
+import { setTimeZone } from '../../src/database/time-zone.ts'
 import { listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
 
 let database: TestDatabase

@@ -40,11 +40,11 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'constants, and statements from the other files of this list',
     parts: ['text'],
   },
-  'src/database/schema/migrate.ts': {
+  'src/database/migrate.ts': {
     why: 'the migrations, which are part of the program',
     parts: ['migration.sql'],
   },
-  'src/database/schema/schema-record.ts': { why: 'constants', parts: ['text'] },
+  'src/database/schema-record.ts': { why: 'constants', parts: ['text'] },
   'src/database/grants.ts': {
     why: 'db/grants, which is part of the program, with names that Postgres quoted itself with quote_ident()',
     parts: ['withNames(work.script, await namesFor(sql, role))'],

@@ -1,7 +1,7 @@
 import { afterEach } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { openDatabase } from '../../src/database/database.ts'
-import { migrate } from '../../src/database/schema/migrate.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import type { Finding } from '../../src/doctor/answer.ts'
 import { freshDatabase } from './cluster.ts'
 import { errorLine } from './executable.ts'

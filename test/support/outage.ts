@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/database/database.ts'
-import { migrate } from '../../src/database/schema/migrate.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { expectDocumented } from './expect-documented.ts'
 import { assessment, ORGANIZATION, PRODUCT, world } from './fixtures.ts'
 import { bearer, LIST, TOKEN, tokenRequest } from './http.ts'

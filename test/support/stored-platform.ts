@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { setTimeZone } from '../../src/database/schema/time-zone.ts'
+import { setTimeZone } from '../../src/database/time-zone.ts'
 import { Oracle, type Scope } from './oracle.ts'
 import type { Assessment, Part, Platform } from './oracle-records.ts'
 import { scopesOf } from './platform.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Sql } from 'postgres'
-import { migrate } from '../../src/database/schema/migrate.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { cleanUp, serve } from '../support/executable.ts'
 import { newToken, postToken, successful, tryList } from '../support/http.ts'
 import { succeed } from '../support/operator.ts'

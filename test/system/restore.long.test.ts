@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
-import { migrate } from '../../src/database/schema/migrate.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { emptyFolder, type Running, serve } from '../support/executable.ts'
 import { list, newToken, tryList } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'

@@ -1,7 +1,7 @@
 // The service while no standby of synchronous_standby_names confirms commits.
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { openDatabase } from '../../src/database/database.ts'
-import { migrate } from '../../src/database/schema/migrate.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { setDisclosing } from '../../src/tables/disclosing.ts'
 import { cleanUp } from '../support/executable.ts'

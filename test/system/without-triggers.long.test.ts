@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { migrate } from '../../src/database/schema/migrate.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { badFindings } from '../support/doctor.ts'
 import { emptyFolder, serve } from '../support/executable.ts'
 import { newToken } from '../support/http.ts'

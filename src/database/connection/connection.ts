@@ -1,10 +1,10 @@
 import type { ParameterOrJSON } from 'postgres'
 import { closedError, codedError, timeoutError } from '../failures.ts'
 import { onlyRow, type RunOptions } from '../statement.ts'
+import { type ServerState, TARGETS } from '../url.ts'
 import { type Clock, onTimeout } from './clock.ts'
 import { type ConnectionState, FOLLOWERS } from './connection-state.ts'
 import type { Backend } from './socket.ts'
-import { type ServerState, TARGETS } from './url.ts'
 import type { Dial, Start, Wire } from './wire.ts'
 
 /** A connection is used for an hour at most, and for half of it at least: the host name may lead elsewhere by then. */

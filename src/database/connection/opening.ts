@@ -1,7 +1,7 @@
 import { closedError, isTimeout } from '../failures.ts'
+import { type Address, type PostgresUrl, SSL_MODES } from '../url.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { Connection } from './connection.ts'
-import { type Address, type PostgresUrl, SSL_MODES } from './url.ts'
 import { type Dial, dialPostgres } from './wire.ts'
 
 /** By the clock: when servers did not answer in time, by their addresses. */

@@ -1,8 +1,8 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { checkServerIdentity, connect as encrypt, type TLSSocket } from 'node:tls'
 import { closedError, codedError, timeoutError } from '../failures.ts'
+import type { Address, Encryption } from '../url.ts'
 import { onTimeout } from './clock.ts'
-import type { Address, Encryption } from './url.ts'
 
 /** A way to a server. */
 export interface Route {

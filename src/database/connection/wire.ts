@@ -3,10 +3,10 @@ import { Readable } from 'node:stream'
 import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
 import { closedError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
+import type { PostgresUrl } from '../url.ts'
+import { asText, VALUE_TYPES } from '../value-types.ts'
 import { type LastWords, lastWordsIn } from './last-words.ts'
 import { type Backend, cancelBackend, openSocket, type Route } from './socket.ts'
-import type { PostgresUrl } from './url.ts'
-import { asText, VALUE_TYPES } from './value-types.ts'
 
 /*
  * postgres.js 3.4.9 speaks the protocol on sockets that socket.ts has opened. What it does beyond its documentation, and

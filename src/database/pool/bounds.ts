@@ -1,4 +1,4 @@
-import type { Write } from './writes.ts'
+import type { Write } from '../writes.ts'
 
 /** The limits of a pool. */
 export interface PoolBounds {

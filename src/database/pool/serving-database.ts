@@ -10,13 +10,13 @@ import {
   type Verdict,
 } from '../failures.ts'
 import type { Leases, Runner, RunOptions } from '../statement.ts'
+import { Writes } from '../writes.ts'
 import { mayRepeat, type PoolBounds, type Requester, requestMs } from './bounds.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { SERVICE_LANE, SHARED_LANE } from './fair-queue.ts'
 import { ConnectionLease, verdictOf } from './lease.ts'
 import type { StateLog } from './pool-state.ts'
 import { StatementMonitor } from './statement-monitor.ts'
-import { Writes } from './writes.ts'
 
 /** Characters of a statement in the log, so that a line is written to a pipe in one piece. */
 const LOGGED_CHARACTERS = 1000

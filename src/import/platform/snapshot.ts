@@ -1,8 +1,8 @@
 import { onTimeout } from '../../database/connection/clock.ts'
 import type { Connection } from '../../database/connection/connection.ts'
 import { openFirst } from '../../database/connection/opening.ts'
-import { type PostgresUrl, readPostgresUrl } from '../../database/connection/url.ts'
 import { timeoutError } from '../../database/failures.ts'
+import { type PostgresUrl, readPostgresUrl } from '../../database/url.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
 import { type Query, rowsStatement } from './queries.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Sql, TransactionSql } from 'postgres'
-import { setTimeZone } from '../../../src/database/schema/time-zone.ts'
+import { setTimeZone } from '../../../src/database/time-zone.ts'
 import { importLines } from '../../support/import.ts'
 
 /** Ids of the small platform below. The last organization is outside most scopes at the start. */

@@ -3,7 +3,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { openDatabase } from '../../../src/database/database.ts'
-import { migrate } from '../../../src/database/schema/migrate.ts'
+import { migrate } from '../../../src/database/migrate.ts'
 import { createIntegration } from '../../../src/integrations/credentials.ts'
 import { type OwnCluster, startCluster } from '../../support/cluster.ts'
 import { record, recorded } from '../../support/disclosures.ts'

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql, TransactionSql } from 'postgres'
-import { Failure } from '../../errors.ts'
-import { isBlocked } from '../failures.ts'
-import { onlyRow } from '../statement.ts'
-import { type CommandSql, transact } from '../transact.ts'
+import { Failure } from '../errors.ts'
+import { isBlocked } from './failures.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
 import { requireFiringTriggers } from './session-role.ts'
+import { onlyRow } from './statement.ts'
+import { type CommandSql, transact } from './transact.ts'
 
 /** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2000

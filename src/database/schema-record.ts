@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
-import { Failure } from '../../errors.ts'
-import type { Runner } from '../statement.ts'
+import { Failure } from '../errors.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
+import type { Runner } from './statement.ts'
 
 /** The first migration of axport 0.1, which had another list of migrations. */
 const FIRST_OF_0_1 = '0001_source_tables'

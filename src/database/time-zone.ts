@@ -1,5 +1,5 @@
-import { Failure } from '../../errors.ts'
-import { type CommandSql, transact } from '../transact.ts'
+import { Failure } from '../errors.ts'
+import { type CommandSql, transact } from './transact.ts'
 
 /** Sets the time zone and renders every record anew; returns whether it changed. @throws Failure for an unusable one */
 export async function setTimeZone(db: CommandSql, timeZone: string): Promise<boolean> {

@@ -1,6 +1,6 @@
-import type { Clock } from '../connection/clock.ts'
-import type { Refusal } from '../failures.ts'
-import type { StateLog } from './pool-state.ts'
+import type { Clock } from './connection/clock.ts'
+import type { Refusal } from './failures.ts'
+import type { StateLog } from './pool/pool-state.ts'
 
 /** What the service writes, each apart: a full disk may take one and refuse the other. */
 export type Write = 'tokens' | 'disclosures'

@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { Failure } from '../../errors.ts'
-import { onlyRow } from '../statement.ts'
+import { Failure } from '../errors.ts'
+import { onlyRow } from './statement.ts'
 
 /**
  * Refuses to write in a session that fires no triggers: with session_replication_role = replica, set for the database or the

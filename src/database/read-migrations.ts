@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 
 /** The files of db/migrations by name. Bun runs this macro when it transpiles or bundles the file that calls it. */
 export function readMigrations(): { name: string; sql: string }[] {
-  const folder = join(import.meta.dir, '..', '..', '..', 'db', 'migrations')
+  const folder = join(import.meta.dir, '..', '..', 'db', 'migrations')
   const files = [...new Bun.Glob('*.sql').scanSync(folder)]
     .filter(file => /^\d{4}_\w+\.sql$/.test(file))
     .sort()

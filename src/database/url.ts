@@ -1,5 +1,5 @@
-import { Failure } from '../../errors.ts'
-import { readNamed } from '../../files.ts'
+import { Failure } from '../errors.ts'
+import { readNamed } from '../files.ts'
 
 /** Where a server listens: host and port, or a unix socket. */
 export type Address = { host: string; port: number } | { path: string }
