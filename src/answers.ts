@@ -29,7 +29,7 @@ export interface LogFields {
   clientId?: string
   /** How many, in the answer. */
   records?: number
-  /** The reasons of a 400, a 401 or a 503 for overload. They name parameters, and never quote the request. */
+  /** The reasons of a refusal: of a 400, a 401 or a 503 for overload. They name parameters, and never quote the request. */
   refused?: string[]
   /** Why disclosures could not be recorded, and the answer was not sent. */
   withheld?: string
@@ -66,6 +66,10 @@ interface OAuthErrorBody {
   error: string
   error_description: string
 }
+
+/** Whether an answer refuses its request. A 503 without reasons does not: the database failed. */
+export const isRefusal = ({ status, logFields }: Answer) =>
+  (status >= 400 && status < 500) || logFields?.refused !== undefined
 
 /** The answer of an error, with more `logFields` than its own. */
 export function errorAnswer(error: HttpError, logFields?: LogFields): Answer {

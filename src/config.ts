@@ -95,7 +95,8 @@ export const SETTINGS = {
   },
   MAX_REQUESTS: {
     fallback: '500',
-    meaning: 'Requests that each process of the service works on at the same time.',
+    meaning:
+      'Requests that each process works on at the same time; of these an integration has a share, alone a half.',
     read: wholeNumber(1, 100_000),
   },
   DOCS: {

@@ -2,8 +2,8 @@
 export class Counters {
   /** Errors of the database in requests, lost connections included. */
   databaseErrors = 0
-  /** Refusals that were held back: see http/overload.ts. */
-  heldRefusals = 0
+  /** Refusals that were sent after a second: see http/slow-refusals.ts. */
+  delayedRefusals = 0
   /** Pages whose count was remembered, corrected or not, and pages whose records were counted. */
   pageMemoryHits = 0
   pageMemoryMisses = 0

@@ -45,8 +45,13 @@ export async function startService(database: Database, log: Logger) {
     { name: 'service', run: async () => (isStopping ? 'it is stopping' : undefined) },
     ...databaseChecks(pool),
   ]
-  const load = { inFlight: () => server.inFlight(), held: () => server.held() }
-  const metrics = new Metrics({ build: BUILD, counters, ...load, database: pool, certificate })
+  const metrics = new Metrics({
+    build: BUILD,
+    counters,
+    inFlight: () => server.inFlight(),
+    database: pool,
+    certificate,
+  })
   const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
   const options = { certificate, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
   const address = { host: setting('HOST'), port: setting('PORT'), isShared: setting('SHARE_PORT') === 'on' }

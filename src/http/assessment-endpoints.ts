@@ -3,21 +3,18 @@ import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
-import { Displaced } from '../database/failures.ts'
 import type { ServingDatabase } from '../database/pool/serving-database.ts'
 import type { Leases, Runner } from '../database/statement.ts'
 import { endedToken } from '../oauth/tokens.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
-import { refuseOverload, slowAnswerOf } from './errors.ts'
+import { answerOf } from './errors.ts'
 import { LastUse } from './last-use.ts'
+import { originOf } from './request-log.ts'
 import { requesterOf } from './requester.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
-
-/** Why a request got a 503, for operators. */
-const OVERLOAD = 'more requests at a time than MAX_REQUESTS'
 
 /** Answers a request from the database, with what is remembered of pages. */
 type Read = (db: Leases, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
@@ -30,20 +27,18 @@ export function assessmentEndpoints(db: ServingDatabase, counters: Counters): En
   const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
     const requester = requesterOf(request, db.bounds)
-    const clientOfToken = () => memory.accessOf(tokenDigest)?.clientId
-    const ask = async () => {
-      refuseOverload(request, () => db.pool.displace(clientOfToken()))
-      return await read(db.forRequest(requester, clientOfToken()), memory, tokenDigest)
-    }
-    const answer = await ask().catch(async (error: unknown) => {
-      const known = db.pool.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
-      const answer = await slowAnswerOf(request, known, apiError)
-      const clientId = error instanceof Displaced ? clientOfToken() : undefined
-      return clientId ? { ...answer, logFields: { clientId, refused: [OVERLOAD] } } : answer
+    const clientId = memory.accessOf(tokenDigest)?.clientId
+    return await originOf(request).monitor.admission.admit(apiError, clientId, async () => {
+      const answer = await read(db.forRequest(requester, clientId), memory, tokenDigest).catch(
+        async (error: unknown) => {
+          const known = db.pool.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
+          return answerOf(request, known, apiError)
+        },
+      )
+      // An answer names a client only if its token is live, or was.
+      if (answer.logFields?.clientId && answer.status !== 401) lastUse.note(tokenDigest)
+      return await disclosing.recorded(request, answer)
     })
-    // An answer names a client only if its token is live, or was.
-    if (answer.logFields?.clientId && answer.status !== 401) lastUse.note(tokenDigest)
-    return await disclosing.recorded(request, answer)
   }
   const list = (request: Request, { token }: Given) =>
     answerBy(request, token, (...read) => listAssessments(...read, queryString(request)))

@@ -1,7 +1,7 @@
 import type { AnyElysia } from 'elysia'
 import type { Answer, ErrorStyle } from '../answers.ts'
 import type { BodyLimits } from '../oauth/body.ts'
-import { methodNotAllowed, slowAnswerOf } from './errors.ts'
+import { answerOf, methodNotAllowed } from './errors.ts'
 import { respond } from './respond.ts'
 
 /** What one client may take of the service. Sizes in bytes. */
@@ -39,13 +39,11 @@ export function mount(app: AnyElysia, { path, method, answer, style }: Endpoint)
     // the bearer plugin.
     app.route(verb, path, async ({ request, params, bearer }) => {
       try {
-        return respond(request, await answer(request, { id: params?.id ?? '', token: bearer ?? '' }))
+        return await respond(request, await answer(request, { id: params?.id ?? '', token: bearer ?? '' }))
       } catch (error) {
-        return respond(request, await slowAnswerOf(request, error, style))
+        return await respond(request, answerOf(request, error, style))
       }
     })
   }
-  app.all(path, async ({ request }) =>
-    respond(request, await slowAnswerOf(request, methodNotAllowed(method, style), style)),
-  )
+  app.all(path, ({ request }) => respond(request, answerOf(request, methodNotAllowed(method, style), style)))
 }

@@ -1,5 +1,5 @@
 import { type Answer, type ErrorStyle, errorAnswer, HttpError, unavailable } from '../answers.ts'
-import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../database/failures.ts'
+import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../database/failures.ts'
 import { originOf } from './request-log.ts'
 
 /** The answer to a request that failed, in the style of its endpoint. An unforeseen error is logged with its cause. */
@@ -9,24 +9,6 @@ export function answerOf(request: Request, error: unknown, style: ErrorStyle): A
   const known = httpErrorOf(error, style)
   if (known.httpStatus === 500) monitor.log.error({ request_id, error: loggable(error) }, 'unforeseen error')
   return errorAnswer(known)
-}
-
-/**
- * The answer to a request that failed, which waits if the request was refused for overload, or is one of very many errors
- * of clients: see Overload.
- */
-export async function slowAnswerOf(request: Request, error: unknown, style: ErrorStyle): Promise<Answer> {
-  const answer = answerOf(request, error, style)
-  const { overload, counters } = originOf(request).monitor
-  const isRefused = error instanceof Displaced
-  const isClients = answer.status >= 400 && answer.status < 500
-  if (!isRefused && !(isClients && overload.countError())) return answer
-  counters.heldRefusals++
-  const startedAt = performance.now()
-  const isHeld = await overload.hold(request.signal)
-  originOf(request).heldMs = performance.now() - startedAt
-  // RFC 9112 §9.6: Bun closes the connection after such an answer.
-  return isHeld ? answer : { ...answer, headers: { ...answer.headers, connection: 'close' } }
 }
 
 /** The HttpError for an error: a known failure of the database has its own status, an unforeseen error is a 500. */
@@ -45,15 +27,8 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
   return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
 }
 
-/** Throws Displaced, a 503, past MAX_REQUESTS, unless `displace` makes an integration with more of them give one up. */
-export function refuseOverload(request: Request, displace = () => false): void {
-  const { inFlight, maxRequests } = originOf(request).monitor
-  if (inFlight() > maxRequests && !displace()) throw new Displaced('more than MAX_REQUESTS')
-}
-
 /** Whether the database, or the connection to it, failed. */
 function isOfDatabase(error: unknown): boolean {
-  if (error instanceof Displaced) return false
   if (error instanceof DatabaseUnavailable || error instanceof StatementTimeout) return true
   return error instanceof Error && error.name === 'PostgresError'
 }

@@ -4,7 +4,8 @@ import type { Logger } from 'pino'
 import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
 import { familyOf } from '../networks.ts'
-import type { Overload } from './overload.ts'
+import type { Admission } from './admission.ts'
+import type { SlowRefusals } from './slow-refusals.ts'
 
 /** What the service writes its log with. */
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
@@ -14,7 +15,7 @@ export interface Answered {
   /** As the route is written, never the path; undefined where there is none. */
   route: string | undefined
   status: number
-  /** From its arrival to its answer. */
+  /** From its arrival to its answer, without the delay of a refusal. */
   ms: number
   records: number | undefined
   /** Bytes of the body as it was sent. */
@@ -29,10 +30,8 @@ export interface Monitor {
   counters: Counters
   /** Proxies whose X-Forwarded-For is believed; none where this is left out. */
   trustedProxies?: BlockList | undefined
-  /** Requests that are answered at the same time, at most, and that are in work. */
-  maxRequests: number
-  inFlight(): number
-  overload: Overload
+  admission: Admission
+  refusals: SlowRefusals
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
   isDraining(): boolean
   onAnswered(answered: Answered): void
@@ -47,8 +46,8 @@ interface Exchange {
   monitor: Monitor
   answer?: Answer
   bytes: number
-  /** For how long the answer was held back: see Overload. */
-  heldMs: number
+  /** Milliseconds by which the answer was delayed: see SlowRefusals. */
+  delayMs: number
 }
 
 const exchanges = new WeakMap<Request, Exchange>()
@@ -77,7 +76,7 @@ export function requestLog(monitor: Monitor) {
       const peer = server?.requestIP(request)?.address
       const forwarded = request.headers.get('x-forwarded-for')
       const address = peer && clientAddress(peer, forwarded, monitor.trustedProxies)
-      exchanges.set(request, { id, address, started: performance.now(), monitor, bytes: 0, heldMs: 0 })
+      exchanges.set(request, { id, address, started: performance.now(), monitor, bytes: 0, delayMs: 0 })
     })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)
@@ -86,15 +85,15 @@ export function requestLog(monitor: Monitor) {
 }
 
 function report(method: string, route: string | undefined, exchange: Exchange, answer: Answer): void {
-  const { monitor, started, id: request_id, address } = exchange
+  const { monitor, started, delayMs, id: request_id, address } = exchange
   const { status, logFields = {} } = answer
   const { clientId: client_id, refused, withheld } = logFields
-  const ms = Math.round((performance.now() - started) * 10) / 10
+  const ms = Math.round((performance.now() - started - delayMs) * 10) / 10
   const records = method === 'HEAD' ? undefined : logFields.records
   const bytes = method === 'HEAD' ? 0 : exchange.bytes
   monitor.onAnswered({ route, status, ms, records, bytes })
   const about = { request_id, address, client_id, method, route, status, ms, records, bytes }
-  const slow = ms - exchange.heldMs >= monitor.slowMs || undefined
+  const slow = ms >= monitor.slowMs || undefined
   monitor.log[slow ? 'warn' : 'info']({ ...about, refused, withheld, slow }, 'request')
 }
 

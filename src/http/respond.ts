@@ -1,6 +1,6 @@
 import Negotiator from 'negotiator'
-import { type Answer, COMPRESSIBLE, type Part } from '../answers.ts'
-import { noteAnswer } from './request-log.ts'
+import { type Answer, COMPRESSIBLE, isRefusal, type Part } from '../answers.ts'
+import { noteAnswer, originOf } from './request-log.ts'
 
 /** The headers of every answer: no cache may store personal data, and no client may guess a content type. */
 const COMMON_HEADERS = {
@@ -27,8 +27,23 @@ const COMPRESS = {
   zstd: (body: Uint8Array<ArrayBuffer>) => new Uint8Array(Bun.zstdCompressSync(body, { level: 1 })),
 }
 
-/** Makes the Response of an answer, the only place that does, and tells the request log. */
-export function respond(request: Request, answer: Answer): Response {
+/** Makes the Response of an answer, the only place that does, and tells the request log. A refusal may take a second. */
+export async function respond(request: Request, answer: Answer): Promise<Response> {
+  if (isRefusal(answer)) await delayIfMany(request)
+  return responseOf(request, answer)
+}
+
+async function delayIfMany(request: Request): Promise<void> {
+  const exchange = originOf(request)
+  const { refusals, counters } = exchange.monitor
+  if (request.signal.aborted || !refusals.isOneTooMany()) return
+  counters.delayedRefusals++
+  const startedAt = performance.now()
+  await refusals.delay(request.signal)
+  exchange.delayMs = performance.now() - startedAt
+}
+
+function responseOf(request: Request, answer: Answer): Response {
   const { status, body } = answer
   const size = sizeOf(body)
   const coding = codingOf(answer, size, request.headers.get('accept-encoding'))

@@ -5,14 +5,15 @@ import { apiError } from '../answers.ts'
 import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool/serving-database.ts'
 import { type Address, listenFailure, urlOf } from './address.ts'
+import { Admission } from './admission.ts'
 import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
 import { type Limits, mount } from './endpoint.ts'
-import { slowAnswerOf } from './errors.ts'
+import { answerOf } from './errors.ts'
 import { PlatformTimeZone } from './openapi/time-zone.ts'
-import { Overload } from './overload.ts'
 import { type Log, type Monitor, requestLog } from './request-log.ts'
 import { respond } from './respond.ts'
+import { SlowRefusals } from './slow-refusals.ts'
 import type { Certificate } from './tls.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
@@ -33,14 +34,13 @@ export function startServer(
   { certificate, ...options }: ServerOptions = {},
 ) {
   let isDraining = false
-  const overload = new Overload(limits.requests)
-  const inFlight = () => (app.server?.pendingRequests ?? 0) - overload.held
+  const refusals = new SlowRefusals()
+  const inFlight = () => (app.server?.pendingRequests ?? 0) - refusals.delayed
   const monitor: Monitor = {
     log,
-    inFlight,
     isDraining: () => isDraining,
-    maxRequests: limits.requests,
-    overload,
+    admission: new Admission(limits.requests, inFlight),
+    refusals,
     slowMs: Number.POSITIVE_INFINITY,
     counters: new Counters(),
     onAnswered: () => {},
@@ -69,10 +69,8 @@ export function startServer(
   return {
     /** With the real port if the address had 0. */
     url: urlOf({ host: address.host, port }, certificate !== undefined),
-    /** Requests that have arrived and are not answered yet, without those that are held back. */
+    /** Requests that have arrived and are not answered yet, without delayed refusals. */
     inFlight,
-    /** Refusals that are held back. */
-    held: () => overload.held,
     /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
     drain(): void {
       isDraining = true
@@ -80,7 +78,7 @@ export function startServer(
     /** Accepts no more, finishes requests for at most `timeoutMs`, returns how many were cut. Service managers grant 10 s. */
     async stop(timeoutMs = 7000): Promise<number> {
       isDraining = true
-      overload.stop()
+      refusals.stop()
       let cut = 0
       const deadline = setTimeout(() => {
         cut = inFlight()
@@ -98,9 +96,9 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor) {
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
   app.use(requestLog(monitor))
-  app.onError(async ({ error, code, request }) => {
+  app.onError(({ error, code, request }) => {
     const known = code === 'NOT_FOUND' ? apiError(404, 'Not found') : error
-    return respond(request, await slowAnswerOf(request, known, apiError))
+    return respond(request, answerOf(request, known, apiError))
   })
   // Before the bearer plugin, which reaches all routes after it.
   const docs = docsEndpoints(limits, new PlatformTimeZone(db))

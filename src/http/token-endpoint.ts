@@ -3,7 +3,7 @@ import { type BodyLimits, readBody } from '../oauth/body.ts'
 import { clientOf, NOT_STORED, oauthError } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
 import type { Endpoint } from './endpoint.ts'
-import { refuseOverload } from './errors.ts'
+import { originOf } from './request-log.ts'
 
 export const TOKEN = '/oauth/token'
 
@@ -15,12 +15,13 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
     style: oauthError,
     async answer(request) {
       const body = await readBody(request, limits)
-      // Not before: a request whose body is still arriving does not wait for the database.
-      refuseOverload(request, () => db.pool.displace())
       const client = clientOf(body, request.headers.get('authorization'))
       // The request has arrived now, with its body: its deadline is the database's default.
       const requester = { signal: request.signal, writes: 'tokens' } as const
-      const issued = await issueToken(db.forRequest(requester), client, db)
+      // Not before: a request whose body is still arriving does not wait for the database. The client id is not proven yet.
+      const issued = await originOf(request).monitor.admission.admit(oauthError, undefined, () =>
+        issueToken(db.forRequest(requester), client, db),
+      )
       // Here and not for any statement that succeeds: one that refuses a wrong secret writes nothing.
       db.writes.accepted('tokens')
       const logFields = { clientId: client.clientId }

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
 import { Counters } from '../../src/counters.ts'
-import type { Overload } from '../../src/http/overload.ts'
+import { Admission } from '../../src/http/admission.ts'
 import { requestLog } from '../../src/http/request-log.ts'
 import { requesterOf } from '../../src/http/requester.ts'
+import { SlowRefusals } from '../../src/http/slow-refusals.ts'
 import { until } from '../support/until.ts'
 
 const BOUNDS = { size: 1, waitMs: 1000, statementMs: 2000, slowMs: 1000 }
@@ -11,8 +12,8 @@ const BOUNDS = { size: 1, waitMs: 1000, statementMs: 2000, slowMs: 1000 }
 test('the deadline of a request counts from its arrival, whenever it is asked for', async () => {
   const log = { info: () => {}, warn: () => {}, error: () => {} }
   const monitor = {
-    ...{ log, slowMs: 1000, counters: new Counters(), maxRequests: 1, inFlight: () => 1 },
-    ...{ overload: {} as Overload, isDraining: () => false, onAnswered: () => {} },
+    ...{ log, slowMs: 1000, counters: new Counters(), admission: new Admission(1, () => 1) },
+    ...{ refusals: new SlowRefusals(), isDraining: () => false, onAnswered: () => {} },
   }
   const deadlines: number[] = []
   const app = new Elysia().use(requestLog(monitor)).get('/', async ({ request }) => {

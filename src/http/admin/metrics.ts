@@ -18,8 +18,6 @@ interface Sources {
   build: Build
   counters: Counters
   inFlight(): number
-  /** Refusals that are held back. */
-  held(): number
   database: ServingDatabase
   certificate: Certificate | undefined
 }
@@ -66,10 +64,7 @@ export class Metrics {
   }
 }
 
-function addSourceMetrics(
-  { counters, inFlight, held, database, certificate }: Sources,
-  registry: Registry,
-): void {
+function addSourceMetrics({ counters, inFlight, database, certificate }: Sources, registry: Registry): void {
   const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
   const count = (name: keyof Counters) => () => counters[name]
   add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
@@ -79,12 +74,7 @@ function addSourceMetrics(
   add('purged_secrets_total', 'Secrets that were deleted after their grace.', count('purgedSecrets'))
   add('database_shortages_total', 'Statements refused: no disk or memory.', () => database.writes.shortages)
   add('requests_in_flight', 'Requests that have arrived and are in work.', inFlight)
-  add('refusals_held', 'Refusals that wait for a second before they are sent.', held)
-  add(
-    'refusals_held_total',
-    'Refusals that were held back: overload, or very many errors.',
-    count('heldRefusals'),
-  )
+  add('refusals_delayed_total', 'Refusals sent after a second: there were many.', count('delayedRefusals'))
   const { pool } = database
   add('database_connections_max', 'Connections that the pool may open.', () => pool.bounds.size)
   add('database_connections_in_use', 'Connections that run a statement.', () => pool.stats().inUse)

@@ -1,8 +1,8 @@
 import { type Answer, apiError, COMPRESSIBLE } from '../../answers.ts'
 import type { Endpoint, Limits } from '../endpoint.ts'
-import { refuseOverload } from '../errors.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import type { PlatformTimeZone } from '../openapi/time-zone.ts'
+import { originOf } from '../request-log.ts'
 import script from './page.browser.js' with { type: 'text' }
 import style from './page.css' with { type: 'text' }
 import { docsPage } from './page.ts'
@@ -40,10 +40,7 @@ export function docsEndpoints(limits: Limits, timeZone: PlatformTimeZone): Endpo
     path,
     method: 'GET',
     style: apiError,
-    answer(request) {
-      refuseOverload(request)
-      return answer(request)
-    },
+    answer: request => originOf(request).monitor.admission.admit(apiError, undefined, () => answer(request)),
   })
   /** The text is made for the first request that finds this time zone, and kept. */
   const described = (path: string, headers: Record<string, string>, text: (zone?: string) => string) => {
