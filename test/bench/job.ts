@@ -17,6 +17,7 @@ export interface Job {
 /** The outcome of a job. Any status but 200 is an error. */
 export interface Outcome {
   requests: number
+  /** Until the last of these requests was answered. */
   seconds: number
   /** The bytes of all bodies as received. */
   bytes: number

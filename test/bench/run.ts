@@ -2,12 +2,12 @@
 import { cleanUp } from '../support/executable.ts'
 import { cold } from './measures/cold.ts'
 import { disclosures } from './measures/disclosures.ts'
-import { firstPage } from './measures/first-page.ts'
 import { jumps } from './measures/jumps.ts'
 import { load } from './measures/load.ts'
-import { record } from './measures/record.ts'
+import { narrow } from './measures/narrow.ts'
+import { rates } from './measures/rates.ts'
+import { start } from './measures/start.ts'
 import { storm } from './measures/storm.ts'
-import { token } from './measures/token.ts'
 import { walk } from './measures/walk.ts'
 import { writes } from './measures/writes.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
@@ -15,7 +15,7 @@ import { lineOf, report, textOf } from './report.ts'
 import { inTurns, type Measure, type Result, resultsOf } from './turns.ts'
 import { createWorld, type World } from './world.ts'
 
-const MEASURES = [firstPage, record, token, walk, cold, jumps, writes, storm, load, disclosures]
+const MEASURES = [rates, walk, cold, jumps, narrow, writes, start, storm, load, disclosures]
 
 /** Prints progress to standard error. Standard output has only the table. */
 const say = (text: string) => void process.stderr.write(`${text}\n`)

@@ -12,24 +12,39 @@ export async function broadScope(sql: Sql): Promise<Scope> {
   return { organizations: organizations.filter((_, at) => at % 5 !== 0), products: await mostProducts(sql) }
 }
 
-/** Three organizations of middle size, or fewer if they were more than half of all, with most products. */
-export async function middleScope(sql: Sql): Promise<Scope> {
-  const organizations = await bySize(sql)
-  const middle = Math.max(0, Math.floor(organizations.length / 2) - 1)
-  const size = Math.min(3, Math.ceil(organizations.length / 2))
-  return { organizations: organizations.slice(middle, middle + size), products: await mostProducts(sql) }
+/** Organizations of middle size with together some `size` records, and most products. */
+export async function smallScope(sql: Sql, size: number): Promise<Scope> {
+  const organizations: string[] = []
+  let missing = size
+  for (const { id, count } of await fromMiddle(sql)) {
+    if (missing <= 0) break
+    organizations.push(id)
+    missing -= count
+  }
+  return { organizations, products: await mostProducts(sql) }
 }
 
-/** The three organizations with the most records, with most products. */
-export async function largestScope(sql: Sql): Promise<Scope> {
-  return { organizations: (await bySize(sql)).slice(0, 3), products: await mostProducts(sql) }
+/** Three organizations of middle size that are in the broad scope. */
+export async function usualOrganizations(sql: Sql): Promise<string[]> {
+  const { organizations } = await broadScope(sql)
+  const ids = (await fromMiddle(sql)).map(({ id }) => id)
+  return ids.filter(id => organizations.includes(id)).slice(0, 3)
 }
 
-/** The ids of all organizations that have records, the one with the most records first. */
-async function bySize(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select organization_id as id from export_records group by 1 order by count(*) desc, 1`
-  return rows.map(row => row.id)
+/** The product that is in the broad scope and nearest to 1.5 % of all records. */
+export async function usualProduct(sql: Sql): Promise<string> {
+  const [row] = await sql<{ id: string }[]>`
+    select product_id as id from export_records where product_id = any (${await mostProducts(sql)}::bigint[])
+    group by 1 order by abs(count(*) - 0.015 * (select count(*) from export_records)), 1 limit 1`
+  return row?.id ?? ''
+}
+
+/** The organizations that have records of most products, the largest first, from the middle on. */
+async function fromMiddle(sql: Sql): Promise<{ id: string; count: number }[]> {
+  const rows = await sql<{ id: string; count: number }[]>`
+    select organization_id as id, count(*)::float8 as count from export_records
+    where product_id = any (${await mostProducts(sql)}::bigint[]) group by 1 order by count(*) desc, 1`
+  return rows.slice(Math.floor(rows.length / 2))
 }
 
 /** Different scopes that are nearly as broad: each lacks another product. */

@@ -1,18 +1,17 @@
 import type { Sql } from 'postgres'
 import { inScope, type Scope } from './scopes.ts'
 
-/** A text for a search, and others of the same kind. */
-export interface SearchText {
+/** Texts for searches of one kind. */
+interface SearchTexts {
   name: string
-  text: string
-  others: string[]
+  texts: string[]
 }
 
 /** The number of records by which the frequency of texts is estimated. */
 const SAMPLE = 5000
 
-/** A rare text, texts in one of a hundred and in one of five records, and two short texts. */
-export async function searchTextsIn(sql: Sql, scope: Scope): Promise<SearchText[]> {
+/** Rare words, words in one of five records, pairs of letters in one of five, and letters, the most frequent first. */
+export async function searchTextsIn(sql: Sql, scope: Scope): Promise<SearchTexts[]> {
   const rows = await sql.unsafe<Record<string, string>[]>(
     `select users.first_name, users.last_name, products.name
      from export_records join users on users.id = user_id join products on products.id = product_id
@@ -20,19 +19,14 @@ export async function searchTextsIn(sql: Sql, scope: Scope): Promise<SearchText[
   )
   const seen = rows.map(row => Object.values(row).map(name => name.toLowerCase()))
   const words = shares(seen, name => name.match(/\p{L}{3,}/gu) ?? [])
-  const single = shares(seen, name => name.match(/\p{L}/gu) ?? [])
   const pairs = shares(seen, name => [...name.matchAll(/(?=(\p{L}{2}))/gu)].map(([, pair]) => pair ?? ''))
-  const chosen: [name: string, of: Map<string, number>, share: number][] = [
-    ['rare', words, 0],
-    ['typical', words, 0.01],
-    ['common', words, 0.18],
-    ['two letters', pairs, 0.2],
-    ['a rare letter', single, 0.005],
+  const letters = shares(seen, name => name.match(/\p{L}/gu) ?? [])
+  return [
+    { name: 'rare', texts: nearest(words, 0) },
+    { name: 'common', texts: nearest(words, 0.2) },
+    { name: 'two letters', texts: nearest(pairs, 0.2) },
+    { name: 'one letter', texts: nearest(letters, 1) },
   ]
-  return chosen.map(([name, of, share]) => {
-    const [text = '', ...others] = nearest(of, share)
-    return { name, text, others }
-  })
 }
 
 /** The texts in records, with the share of records that contain each text. */

@@ -6,6 +6,8 @@ import { LIST } from '../support/http.ts'
 /** A process of `axport serve`. */
 export interface Service {
   url: string
+  /** Milliseconds from its start to its first answer. */
+  startMs: number
   /** Microseconds of processor time so far; undefined without /proc. */
   processorTime(): number | undefined
   /** The peak memory in MB; undefined without /proc. */
@@ -17,6 +19,7 @@ export interface Service {
 export async function startService(executable: string, databaseUrl: string): Promise<Service> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
+  const startedAt = performance.now()
   const running = launch(['/bin/sh', '-c', 'exec "$0" serve >log', executable], {
     cwd: emptyFolder(),
     env: { DATABASE_URL: databaseUrl, PORT: String(port) },
@@ -27,6 +30,7 @@ export async function startService(executable: string, databaseUrl: string): Pro
   }
   return {
     url,
+    startMs: performance.now() - startedAt,
     processorTime: () => processorTimeOf(running.pid),
     peakMemory: () => peakMemoryOf(running.pid),
     stop: async () => {

@@ -73,6 +73,14 @@ export class Side {
     return bearer(await newToken(url, await this.provision(scope)))
   }
 
+  /** Sends each path once to a service, one after the other, as a client with this scope. */
+  async send(url: string, scope: Scope, paths: string[]): Promise<Outcome> {
+    const [outcome] = await runLoads([
+      { url, paths, connections: 1, headers: await this.authorize(url, scope) },
+    ])
+    return outcome as Outcome
+  }
+
   /** Starts a service with empty page memory, for a client with this scope. It ends at the latest with the measure. */
   async serve(scope: Scope): Promise<Client> {
     const service = await startService(this.executable, this.databaseUrl)

@@ -21,12 +21,12 @@ test('the benchmark measures two executables in turns, each with a database of i
   expect({ code, stderr }).toMatchObject({ code: 0 })
   const { records, results } = (await Bun.file(out).json()) as Report
   expect(records).toBe(1000)
-  expect(results.length).toBeGreaterThanOrEqual(40)
+  expect(results.length).toBeGreaterThanOrEqual(50)
   for (const { measure, present, before, ratio, rounds } of results) {
     expect(stdout).toContain(`| ${measure} `)
     expect({ measure, rounds }).toEqual({ measure, rounds: [[present, before]] as number[][] })
     // In a tenth of a second, few requests take no hundredth of processor time, and a storm may not begin.
-    if (/^processor time|connections$/.test(measure)) continue
+    if (/^processor time|connections/.test(measure)) continue
     expect({ measure, ok: present > 0 && (ratio ?? 0) > 0 }).toEqual({ measure, ok: true })
   }
 })
@@ -34,5 +34,5 @@ test('the benchmark measures two executables in turns, each with a database of i
 test('the benchmark refuses an unknown measure, and names the existing ones', async () => {
   const { code, stdout, stderr } = await bench(['--only', 'everything'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain('first-page')
+  expect(stderr).toContain('rates')
 })

@@ -1,82 +1,49 @@
 import type { Sql } from 'postgres'
-import { FIRST_PAGE, filtered, listFilter, SORTS, WARM } from '../paths.ts'
+import { filtered } from '../paths.ts'
 import { broadScope } from '../scopes.ts'
-import { type SearchText, searchTextsIn } from '../search-texts.ts'
-import type { Figures, Measure } from '../turns.ts'
+import { searchTextsIn } from '../search-texts.ts'
+import { type Figures, type Measure, median } from '../turns.ts'
 
-/** Pages of a search after the first one. */
-const NEXT = [100, 200, 300]
+/** Days of one round. */
+const DAYS = 24
 
-/**
- * First pages whose count is not in page memory: of each filter with many matches, by the slowest sort, and of searches
- * from the rarest text to the shortest, with the next pages.
- */
+/** Texts of each kind in one round. */
+const TEXTS = 3
+
+/** First pages of lists that nobody has asked for before: from a new day on, and of a new search, with their counts. */
 export const cold: Measure = {
   name: 'cold',
   async prepare(side) {
     const scope = await broadScope(side.sql)
-    const filters = Object.entries(await filtersWithManyMatches(side.sql))
-    const texts = await searchTextsIn(side.sql, scope)
-    const timed = (paths: string[]) =>
-      side.whileServing(scope, async ({ load }) => (await load({ paths, connections: 1 })).latencies)
-    return async () => {
-      const bySort: number[][] = []
-      for (const sort of SORTS) {
-        const paths = filters.map(([, query]) => `${FIRST_PAGE}&sort=${sort}${query}`)
-        bySort.push((await timed([...WARM, ...paths])).slice(WARM.length))
+    const days = await daysIn(side.sql)
+    const kinds = await searchTextsIn(side.sql, scope)
+    const { load } = await side.serve(scope)
+    const first = (filter: string, values: string[], count: number) =>
+      Array.from({ length: count }, () => filtered(filter, takeNext(values)))
+    const round = async () => {
+      const { requests, seconds } = await load({ paths: first('filter[start_date]', days, DAYS) })
+      const figures: Figures = { 'a new start_date each, first pages a second': requests / seconds }
+      for (const { name, texts } of kinds) {
+        const paths = first('filter[search]', texts, TEXTS)
+        figures[`a new search each, ${name}, ms`] = median((await load({ paths, connections: 1 })).latencies)
       }
-      const counts = filters.map(([name], at) => [
-        `cold first page by the slowest sort, ${name}, ms`,
-        Math.max(...bySort.map(latencies => latencies[at] ?? Number.NaN)),
-      ])
-      const others = texts.map(({ others: [other = ''] }) => filtered('filter[search]', other))
-      const latencies = (await timed([...WARM, ...others, ...texts.flatMap(pathsOf)])).slice(
-        WARM.length + others.length,
-      )
-      return { ...Object.fromEntries(counts), ...searches(texts, latencies) }
+      return figures
     }
+    await round()
+    return round
   },
 }
 
-/** Filters that match many records, so that no index of the filter makes them fast. */
-async function filtersWithManyMatches(sql: Sql): Promise<Record<string, string>> {
-  const [row] = await sql<{ half: string; product: string; some: string[] }[]>`
-    select
-      percentile_disc(0.5) within group (order by certified_on)::text as half,
-      mode() within group (order by product_id)::text as product,
-      array(select distinct organization_id from export_records order by 1)::text[] as some
-    from export_records`
-  const { half = '', product = '', some = [] } = row ?? {}
-  const list = (name: string, values: string[]) => `&${listFilter(name, values)}`
-  return {
-    'no filter': '',
-    start_date: `&filter[start_date]=${half}`,
-    end_date: `&filter[end_date]=${half}`,
-    product_ids: list('product_ids', [product]),
-    organization_ids: list(
-      'organization_ids',
-      some.filter((_, at) => at % 2 === 0),
-    ),
-    user_record_status: list('user_record_status', ['archived']),
-    legacy_record: list('legacy_record', ['true']),
-  }
+/** The next one, which goes to the end: it comes again after all others. */
+function takeNext(values: string[]): string {
+  const value = values.shift() ?? ''
+  values.push(value)
+  return value
 }
 
-/** The first page of a search, and the next ones. */
-function pathsOf({ text }: SearchText): string[] {
-  const first = filtered('filter[search]', text)
-  return [first, ...NEXT.map(offset => `${first}&offset=${offset}`)]
-}
-
-function searches(texts: SearchText[], latencies: number[]): Figures {
-  const figures: Figures = {}
-  for (const [at, { name }] of texts.entries()) {
-    const [first = Number.NaN, ...next] = latencies.slice(
-      at * (1 + NEXT.length),
-      (at + 1) * (1 + NEXT.length),
-    )
-    figures[`search, ${name}: first page with count, ms`] = first
-    figures[`search, ${name}: slowest next page, ms`] = Math.max(...next)
-  }
-  return figures
+/** The days on which assessments were completed, in an order that is no order of time. */
+async function daysIn(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ day: string }[]>`
+    select day::text from (select distinct certified_on as day from export_records) as days order by hashtext(day::text)`
+  return rows.map(({ day }) => day)
 }

@@ -1,56 +1,31 @@
-import { pageAt, SORTS } from '../paths.ts'
-import { besides, broadScope, hundreds, largestScope, middleScope, type Scope, sizeOf } from '../scopes.ts'
-import type { Side } from '../side.ts'
+import { pageAt } from '../paths.ts'
+import { broadScope, hundreds, sizeOf, variantsOf } from '../scopes.ts'
 import type { Figures, Measure } from '../turns.ts'
 
-/**
- * The first page with its count, the slowest jump and the slowest next page in any sort, for three scopes: three
- * organizations of middle size, the three largest, and most organizations. The service has answered the same requests
- * for another scope, so its statements are prepared, and page memory has nothing about this scope.
- */
+/** How far into a list, in percent. */
+const DEPTHS = [30, 45, 90]
+
+/** Jumps from the first page into a list that nobody has walked. Each is of another scope, so that none helps the next. */
 export const jumps: Measure = {
   name: 'jumps',
   async prepare(side) {
-    const scopes = {
-      '3 organizations of middle size': await middleScope(side.sql),
-      'the 3 largest organizations': await largestScope(side.sql),
-      'most organizations': await broadScope(side.sql),
+    const [warm, ...scopes] = variantsOf(await broadScope(side.sql), 1 + DEPTHS.length)
+    const jumps: { percent: number; scope: (typeof scopes)[number]; paths: string[] }[] = []
+    for (const [at, percent] of DEPTHS.entries()) {
+      const scope = scopes[at] as (typeof scopes)[number]
+      const { count } = await sizeOf(side.sql, scope)
+      jumps.push({ percent, scope, paths: [pageAt(0), pageAt(hundreds((count * percent) / 100))] })
     }
-    return async () => {
-      const figures: Figures = {}
-      for (const [name, scope] of Object.entries(scopes))
-        for (const [what, ms] of Object.entries(await slowest(side, scope)))
-          figures[`${name}, ${what}, ms`] = ms
-      return figures
-    }
+    return () =>
+      side.whileServing(warm as (typeof scopes)[number], async ({ url, load }) => {
+        await load({ paths: jumps.flatMap(({ paths }) => paths), connections: 1 })
+        const figures: Figures = {}
+        for (const { percent, scope, paths } of jumps) {
+          const headers = await side.authorize(url, scope)
+          const [, jump = Number.NaN] = (await load({ paths, headers, connections: 1 })).latencies
+          figures[`jump to ${percent} %, ms`] = jump
+        }
+        return figures
+      })
   },
-}
-
-async function slowest(side: Side, scope: Scope): Promise<Figures> {
-  const questions = questionsOf((await sizeOf(side.sql, scope)).count)
-  const paths = questions.map(({ path }) => path)
-  const { latencies } = await side.whileServing(scope, async ({ url, load }) => {
-    await load({ paths, headers: await side.authorize(url, besides(scope)), connections: 1 })
-    return await load({ paths, connections: 1 })
-  })
-  const figures: Figures = {}
-  for (const [at, { what }] of questions.entries())
-    figures[what] = Math.max(figures[what] ?? 0, latencies[at] ?? Number.NaN)
-  return figures
-}
-
-function questionsOf(count: number): { what: string; path: string }[] {
-  const questions = [{ what: 'first page with count', path: pageAt(0) }]
-  for (const sort of SORTS) {
-    for (const order of ['ASC', 'DESC']) {
-      // The deepest page is first, because a remembered position before a page makes the way to that page shorter.
-      for (const depth of [0.9, 0.5]) {
-        const offset = hundreds(count * depth)
-        const sorted = `&sort=${sort}&order=${order}`
-        questions.push({ what: 'slowest jump', path: pageAt(offset) + sorted })
-        questions.push({ what: 'slowest next page', path: pageAt(offset + 100) + sorted })
-      }
-    }
-  }
-  return questions
 }

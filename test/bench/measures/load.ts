@@ -1,31 +1,26 @@
 import { join } from 'node:path'
 import { emptyFolder } from '../../support/executable.ts'
-import { timedImport } from '../program.ts'
+import { type Ended, timedImport } from '../program.ts'
 import type { Side } from '../side.ts'
-import type { Figures, Measure } from '../turns.ts'
+import type { Measure } from '../turns.ts'
 
-/** Percentages that are loaded before the rest. */
-const PARTS = [14, 50]
-
-/** The first load, a load of the same file again, and a load of the rest on top of a part or into an empty database. */
+/** The first load, a load of the same file again, and a load of one half on top of the other or into an empty database. */
 export const load: Measure = {
   name: 'load',
   async prepare(side) {
-    const halves = new Map<number, [part: string, rest: string]>()
-    for (const percent of PARTS) halves.set(percent, await split(side.file, percent / 100))
+    const [half, rest] = await halves(side.file)
     return async () => {
-      const figures: Figures = {}
       const [first, again] = await loads(side, [side.file, side.file])
-      figures['first load, assessments a second'] = side.options.records / (first?.seconds ?? Number.NaN)
-      figures['load of the same file again, s'] = again?.seconds ?? Number.NaN
-      figures['peak memory of a load, MB'] = Math.max(first?.peak ?? 0, again?.peak ?? 0)
-      for (const [percent, [part, rest]] of halves) {
-        const [, onTop] = await loads(side, [part, rest])
-        const [alone] = await loads(side, [rest])
-        figures[`load of the rest after ${percent} %, s`] = onTop?.seconds ?? Number.NaN
-        figures[`the same into an empty database (${percent} %), s`] = alone?.seconds ?? Number.NaN
+      const [, onTop] = await loads(side, [half, rest])
+      const [alone] = await loads(side, [rest])
+      const secondsOf = (ended: Ended | undefined) => ended?.seconds ?? Number.NaN
+      return {
+        'first load, assessments a second': side.options.records / secondsOf(first),
+        'load of the same file again, s': secondsOf(again),
+        'peak memory of a load, MB': Math.max(first?.peak ?? 0, again?.peak ?? 0),
+        'load of the second half, s': secondsOf(onTop),
+        'the same into an empty database, s': secondsOf(alone),
       }
-      return figures
     }
   },
 }
@@ -38,13 +33,13 @@ const loads = (side: Side, files: string[]) =>
     return all
   })
 
-/** Two files: the first assessments and the others, each with all that assessments refer to. */
-async function split(file: string, share: number): Promise<[part: string, rest: string]> {
+/** Two files: the first half of the assessments and the second, each with all that assessments refer to. */
+async function halves(file: string): Promise<[half: string, rest: string]> {
   const lines = (await Bun.file(file).text()).split('\n')
   const isAssessment = (line: string) => line.startsWith('{"type":"assessment"')
   const referenced = lines.filter(line => line !== '' && !isAssessment(line))
   const assessments = lines.filter(isAssessment)
-  const cut = Math.round(share * assessments.length)
+  const cut = assessments.length >> 1
   const write = async (some: string[]) => {
     const path = join(emptyFolder(), 'part.ndjson')
     await Bun.write(path, `${[...referenced, ...some].join('\n')}\n`)

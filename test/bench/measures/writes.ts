@@ -1,34 +1,33 @@
 import { runLoads } from '../job.ts'
-import { pagesFrom } from '../paths.ts'
-import { broadScope, hundreds, type Scope, sizeOf, variantsOf } from '../scopes.ts'
+import { walkPaths } from '../paths.ts'
+import { broadScope, type Scope, sizeOf, variantsOf } from '../scopes.ts'
 import type { Side } from '../side.ts'
 import type { Figures, Measure } from '../turns.ts'
-import { whileWriting } from '../writer.ts'
+import { type Change, whileWriting } from '../writer.ts'
 
-const PAGES = 1500
-
+/** Clients that walk at a time, each with a scope of its own. */
 const CLIENTS = 8
 
-/** Walks from the middle of the data while records are changed: by one client, and by several of different scopes. */
+/** Full exports while others write, beside the same without writes. */
 export const writes: Measure = {
   name: 'writes',
   async prepare(side) {
     const broad = await broadScope(side.sql)
-    const groups = {
-      'one client': [await fromMiddle(side, broad)],
-      [`${CLIENTS} clients of ${CLIENTS} scopes`]: await Promise.all(
-        variantsOf(broad, CLIENTS).map(scope => fromMiddle(side, scope)),
-      ),
-    }
+    const one = [await walkerOf(side, broad)]
+    const several = await Promise.all(variantsOf(broad, CLIENTS).map(scope => walkerOf(side, scope)))
+    const under = (change: Change, perSecond: number, walkers: Walker[]) =>
+      whileWriting(side, broad, change, perSecond, () => walkTogether(side, walkers))
     return async () => {
-      const figures: Figures = {}
-      for (const [name, walkers] of Object.entries(groups)) {
-        for (const perSecond of [0, 10, 100]) {
-          const pages = ((walkers[0]?.paths.length ?? 0) - 1).toLocaleString('en-US')
-          const what = `${pages} pages, ${name}, ${perSecond} writes a second, s`
-          figures[what] = await whileWriting(side, broad, perSecond, () => walkTogether(side, walkers))
-        }
+      const alone = await walkTogether(side, one)
+      const together = await walkTogether(side, several)
+      const figures: Figures = {
+        'one walk, quiet, s': alone,
+        'one walk, 10 changes of e-mail addresses a second ÷ quiet': (await under('email', 10, one)) / alone,
+        'one walk, a list change a second ÷ quiet': (await under('list', 1, one)) / alone,
+        [`${CLIENTS} walks, quiet, s`]: together,
       }
+      figures[`${CLIENTS} walks, a list change in ten seconds ÷ quiet`] =
+        (await under('list', 0.1, several)) / together
       return figures
     }
   },
@@ -40,22 +39,17 @@ interface Walker {
   paths: string[]
 }
 
-/** A page in the middle, and the pages after it. */
-async function fromMiddle({ sql }: Side, scope: Scope): Promise<Walker> {
-  const { count } = await sizeOf(sql, scope)
-  const start = hundreds(count / 2)
-  const pages = Math.min(PAGES, Math.floor((count - start) / 100))
-  return { scope, paths: pagesFrom(start, pages + 1) }
-}
+const walkerOf = async ({ sql }: Side, scope: Scope): Promise<Walker> => ({
+  scope,
+  paths: walkPaths((await sizeOf(sql, scope)).count),
+})
 
-/** Seconds of the slowest client for its pages after the first, which finds the middle. */
+/** Seconds of the slowest client. */
 async function walkTogether(side: Side, walkers: Walker[]): Promise<number> {
   return await side.whileServing((walkers[0] as Walker).scope, async ({ url }) => {
     const jobs = []
     for (const { scope, paths } of walkers)
       jobs.push({ url, paths, connections: 1, headers: await side.authorize(url, scope) })
-    const outcomes = await runLoads(jobs)
-    const times = outcomes.map(({ latencies: [, ...others] }) => others.reduce((sum, ms) => sum + ms, 0))
-    return Math.max(...times) / 1000
+    return Math.max(...(await runLoads(jobs)).map(({ seconds }) => seconds))
   })
 }
