@@ -10,7 +10,6 @@ import {
   smallint,
   text,
   timestamp,
-  unique,
   uuid,
 } from 'drizzle-orm/pg-core'
 
@@ -93,30 +92,26 @@ export const integrations = pgTable('integrations', {
   contact: text('contact'),
 })
 
-export const integrationSecrets = pgTable(
-  'integration_secrets',
-  {
-    id: id('id').primaryKey().generatedAlwaysAsIdentity(),
-    integrationId: id('integration_id').notNull(),
-    digest: digest('digest').notNull(),
-    createdAt: timestamptz('created_at').notNull().defaultNow(),
-    expiresAt: timestamptz('expires_at'),
-    lastUsedAt: timestamptz('last_used_at'),
-  },
-  table => [unique().on(table.id, table.integrationId)],
-)
+export const integrationSecrets = pgTable('integration_secrets', {
+  id: id('id').primaryKey().generatedAlwaysAsIdentity(),
+  integrationId: id('integration_id').notNull(),
+  digest: digest('digest').notNull(),
+  createdAt: timestamptz('created_at').notNull().defaultNow(),
+  expiresAt: timestamptz('expires_at'),
+  lastUsedAt: timestamptz('last_used_at'),
+})
 
 export const accessTokens = pgTable('access_tokens', {
   digest: digest('digest').primaryKey(),
   secretId: id('secret_id').notNull(),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   expiresAt: timestamptz('expires_at').notNull(),
-  integrationId: id('integration_id').notNull(),
 })
 
 export const liveSecrets = pgView('live_secrets', {
   id: id('id'),
   digest: digest('digest'),
+  createdAt: timestamptz('created_at'),
   clientId: text('client_id'),
   organizationIds: id('organization_ids').array(),
   productIds: id('product_ids').array(),

@@ -7,7 +7,6 @@ export class Counters {
   /** Pages whose count was remembered, corrected or not, and pages whose records were counted. */
   pageMemoryHits = 0
   pageMemoryMisses = 0
-  /** Expired tokens and ended secrets that were deleted. */
+  /** Expired tokens that were deleted. */
   purgedTokens = 0
-  purgedSecrets = 0
 }

@@ -73,87 +73,32 @@ create table integration_secrets (
     constraint integration_secrets_digest_is_sha256 check (octet_length(digest) = 32),
   created_at timestamptz not null default now(),
   expires_at timestamptz,
-  last_used_at timestamptz,
-  constraint integration_secrets_integration unique (id, integration_id)
+  last_used_at timestamptz
 );
 create index integration_secrets_integration_id on integration_secrets (integration_id);
 
--- A token belongs to the secret under which it was issued, and is deleted with it (spec 5, rule 8). It lives for 7200
--- seconds (spec 2.4). The integration is that of the secret, also after SQL has given the secret to another one. A second
--- reference, to integrations, would cost each new token a look-up, an index entry, and a lock for which it would wait
--- while an operator changes the integration.
+-- A token ends with the secret under which it was issued (spec 5, rule 8), and after 7200 seconds at the latest (spec 2.4):
+-- live_tokens looks both up. There is no foreign key, because it would lock the secret for each new token. So a token may
+-- outlast its secret. Nobody can use it, and it is purged like an expired one. A token is no older than its secret: after
+-- `truncate … restart identity`, a new secret with the same id does not give its integration to a token that is left.
 create table access_tokens (
   digest bytea primary key
     constraint access_tokens_digest_is_sha256 check (octet_length(digest) = 32),
   secret_id bigint not null,
-  integration_id bigint not null,
   created_at timestamptz not null default now(),
-  expires_at timestamptz not null,
-  constraint access_tokens_secret foreign key (secret_id, integration_id)
-    references integration_secrets (id, integration_id) on delete cascade on update cascade
+  expires_at timestamptz not null
 );
-create index access_tokens_secret_id on access_tokens (secret_id);
 create index access_tokens_expires_at on access_tokens (expires_at);
-
--- Completes a token from its secret, so that no SQL can give it another integration or a later end. The lock is the one that
--- the foreign key takes anyway. It waits for a transaction that ends the secret, and then returns the row as that left
--- it; it does not wait for one that writes last_used_at. It has the rights of the owner: the role that serves cannot lock
--- secrets.
-create function complete_token() returns trigger
-language plpgsql security definer set search_path from current as $$
-declare
-  secret record;
-begin
-  select s.integration_id, s.expires_at into secret
-  from integration_secrets s where s.id = new.secret_id for key share;
-  if not found then
-    raise foreign_key_violation using message = 'the secret of the token does not exist';
-  end if;
-  new.integration_id := secret.integration_id;
-  new.expires_at := least(new.expires_at, secret.expires_at);
-  return new;
-end
-$$;
-revoke execute on function complete_token from public;
-create trigger access_tokens_complete before insert or update of secret_id, integration_id, expires_at on access_tokens
-  for each row execute function complete_token();
-
--- The end of a secret is the end of its tokens. The lock waits for tokens that are being issued, which the update then
--- finds, and keeps out later ones until the commit; the update of the secret alone would do neither. A secret that is
--- given more time gives none to the tokens that it has issued before.
-create function end_tokens() returns trigger
-language plpgsql security definer set search_path from current as $$
-begin
-  -- In a snapshot from before the lock, tokens that were issued meanwhile would be missed.
-  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
-    raise exception using errcode = 'feature_not_supported',
-      message = 'a secret is ended in a READ COMMITTED transaction only, so that all of its tokens end with it';
-  end if;
-  perform from integration_secrets s where s.id = old.id for update;
-  update access_tokens t set expires_at = new.expires_at where t.secret_id = old.id and t.expires_at > new.expires_at;
-  return new;
-end
-$$;
-revoke execute on function end_tokens from public;
-create trigger integration_secrets_end_tokens before update of expires_at on integration_secrets
-  for each row execute function end_tokens();
 
 -- Which secrets and tokens are valid now, said once for all statements. The views have the privileges of whoever asks.
 create view live_secrets with (security_invoker = true) as
-select s.id, s.digest, i.client_id, i.organization_ids, i.product_ids, i.scope_digest
+select s.id, s.digest, s.created_at, i.client_id, i.organization_ids, i.product_ids, i.scope_digest
 from integrations i
 join integration_secrets s on s.integration_id = i.id
 where (s.expires_at is null or s.expires_at > now()) and i.disabled_at is null;
 
 create view live_tokens with (security_invoker = true) as
-select t.digest, t.secret_id, i.client_id, i.organization_ids, i.product_ids, i.scope_digest
+select t.digest, s.client_id, s.organization_ids, s.product_ids, s.scope_digest
 from access_tokens t
-join integrations i on i.id = t.integration_id
-where t.expires_at > now() and i.disabled_at is null;
-
--- For the role that serves, which cannot delete secrets otherwise: it deletes those whose grace is over.
-create function purge_ended_secrets() returns void
-language sql security definer set search_path from current as $$
-  delete from integration_secrets where expires_at <= now()
-$$;
-revoke execute on function purge_ended_secrets() from public;
+join live_secrets s on s.id = t.secret_id and s.created_at <= t.created_at
+where t.expires_at > now();

@@ -8,7 +8,7 @@ select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', t
 --   name, purpose  as they were after the event; before it if it deleted the integration
 --   event          created; found: was written past the triggers; described: another name, purpose, contact or client
 --                  id; scope; rotated: got a secret; secret: one of its secrets ended, or ends at another time; disabled;
---                  enabled; deleted. Purging a secret whose time is over is no event.
+--                  enabled; deleted. The deletion of a secret whose time is over is no event.
 --   changes        [before, after], and for sets what was added and removed. A secret is named by its id, never by its
 --                  digest.
 --   role           who logged in, whatever role it took on afterwards

@@ -24,6 +24,6 @@ export class LastUse {
     const key = tokenDigest.toString('base64')
     if (this.noted.get(key)) return
     this.noted.set(key, true)
-    noteUse(this.database, { token_digest: tokenDigest }).catch(() => {})
+    noteUse(this.database, { token: tokenDigest }).catch(() => {})
   }
 }

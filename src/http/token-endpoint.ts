@@ -20,7 +20,7 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
       const requester = { signal: request.signal, writes: 'tokens' } as const
       // Not before: a request whose body is still arriving does not wait for the database. The client id is not proven yet.
       const issued = await originOf(request).monitor.admission.admit(oauthError, undefined, () =>
-        issueToken(db.forRequest(requester), client, db),
+        issueToken(db.forRequest(requester), client),
       )
       // Here and not for any statement that succeeds: one that refuses a wrong secret writes nothing.
       db.writes.accepted('tokens')

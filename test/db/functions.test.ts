@@ -33,18 +33,15 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('twelve functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('nine functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
-    'complete_token',
-    'end_tokens',
     'export_records_changed',
     'export_records_counted',
     'log_any_change',
     'note_integration',
     'note_secret',
     'purge_disclosures',
-    'purge_ended_secrets',
     'record_disclosure',
     'refresh_export_counts',
     'refuse_erased',
@@ -167,28 +164,4 @@ test('a count that is too low after writes without triggers does not make later 
   ]
   expect(await counted(...wrong, 'delete from export_records where id > 4')).toEqual([])
   expect(await counted(...wrong, 'select refresh_export_counts(array[1])')).toEqual(['0, 1: 1', '1, 1: 5'])
-})
-
-test('a secret and a token are valid until they expire, and an ended secret is purged', async () => {
-  const left = await undone(db.sql, async sql => {
-    await sql`insert into integrations (client_id, name) values ('known', 'Known')`
-    await sql`insert into integration_secrets (integration_id, digest, expires_at) select id, sha256('secret'), now() + interval '1 microsecond' from integrations`
-    await sql`insert into access_tokens (digest, secret_id, expires_at) select sha256('token'), id, now() + interval '1 microsecond' from integration_secrets`
-    const look = async () => {
-      const [row] = await sql`
-        select (select count(*) from live_secrets)::int as secrets, (select count(*) from live_tokens)::int as tokens`
-      return Object.values(row ?? {})
-    }
-    const before = await look()
-    await sql`select purge_ended_secrets()`
-    await sql`update access_tokens set expires_at = now()`
-    const withoutToken = await look()
-    await sql`update access_tokens set expires_at = now() + interval '1 microsecond'`
-    await sql`update integration_secrets set expires_at = now()`
-    const withoutSecret = await look()
-    await sql`select purge_ended_secrets()`
-    const [{ kept } = { kept: undefined }] = await sql`select count(*)::int as kept from integration_secrets`
-    return { before, withoutToken, withoutSecret, kept }
-  })
-  expect(left).toEqual({ before: [1, 1], withoutToken: [1, 0], withoutSecret: [0, 0], kept: 0 })
 })

@@ -123,7 +123,8 @@ describe('a line of the request log', () => {
     expect(unknown.line).toMatchObject({ status: 401, refused: ['invalid_token'] })
     expect(unknown.line).not.toHaveProperty('client_id')
     const of = (id: string) => world.sql`select id from integrations where client_id = ${id}`
-    await world.sql`update access_tokens set expires_at = now() where integration_id = (${of(client_id)})`
+    const secret = world.sql`select id from integration_secrets where integration_id = (${of(client_id)})`
+    await world.sql`update access_tokens set expires_at = now() where secret_id = (${secret})`
     const expired = await logged(LIST, { headers })
     expect(expired.line).toMatchObject({
       status: 401,
@@ -132,6 +133,14 @@ describe('a line of the request log', () => {
     })
     expect([expired.answer.status, expired.body]).toEqual([unknown.answer.status, unknown.body])
     await world.sql`update access_tokens set expires_at = now() + interval '1 hour'`
+    await world.sql`update integration_secrets set expires_at = now() where id = (${secret})`
+    const ended = await logged(LIST, { headers })
+    expect(ended.line).toMatchObject({
+      status: 401,
+      client_id,
+      refused: ['invalid_token: its secret has ended'],
+    })
+    await world.sql`update integration_secrets set expires_at = null where id = (${secret})`
     await world.sql`update integrations set disabled_at = now() where client_id = ${client_id}`
     const disabled = await logged(`${LIST}/9001`, { headers })
     const refused = ['invalid_token: the integration is disabled']

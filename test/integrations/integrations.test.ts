@@ -177,14 +177,14 @@ describe('integrations', () => {
     expect((await report(clientId)).disabled_at).toBe('2026-01-02T03:04:05Z')
   })
 
-  test('deletion leaves no rows, and every service refuses the credentials', async () => {
+  test('deletion leaves no secret and no live token, and every service refuses the credentials', async () => {
     const integration = await provision(services.sql)
     const other = await provision(services.sql)
     const tokens = await everywhere(baseUrl => newToken(baseUrl, integration))
     const otherToken = await newToken(services.baseUrls[0], other)
     await rotateSecret(services.sql, integration.clientId, { graceSeconds: 3600 })
     const counts = async () => {
-      const tables = ['integrations', 'integration_secrets', 'access_tokens']
+      const tables = ['integrations', 'integration_secrets', 'live_tokens']
       return await Promise.all(
         tables.map(async table => (await services.sql`select from ${services.sql(table)}`).count),
       )

@@ -76,13 +76,11 @@ const expectDead = async (answer: Answer) => {
   expect((await listOf(answer)).status).toBe(401)
 }
 
-/** The seconds after which the tokens of an integration expire. */
-const lifetimes = async ({ clientId }: Credentials): Promise<number[]> => {
-  const rows = await services.sql<{ seconds: number }[]>`
-    select extract(epoch from t.expires_at - now())::float8 as seconds
-    from access_tokens t join integration_secrets s on s.id = t.secret_id join integrations i on i.id = s.integration_id
-    where i.client_id = ${clientId}`
-  return rows.map(({ seconds }) => seconds)
+/** Moves the end of the grace into the past. */
+const endGrace = async ({ clientId }: Credentials) => {
+  await services.sql`
+    update integration_secrets s set expires_at = now()
+    from integrations i where i.id = s.integration_id and i.client_id = ${clientId} and s.expires_at is not null`
 }
 
 interface Change {
@@ -110,9 +108,8 @@ const CHANGES: [string, Change][] = [
       change: (sql, clientId) => rotateSecret(sql, clientId, { graceSeconds: GRACE_SECONDS }),
       async expectTaken(answer, credentials) {
         expect(ids(await listOf(answer))).toHaveLength(3)
-        const [seconds, ...others] = await lifetimes(credentials)
-        expect(others).toEqual([])
-        expect(seconds).toBeWithin(1, GRACE_SECONDS + 1)
+        await endGrace(credentials)
+        await expectDead(answer)
       },
     },
   ],
@@ -122,13 +119,7 @@ const CHANGES: [string, Change][] = [
   ],
   [
     'ends with its deleted integration',
-    {
-      change: (sql, clientId) => deleteIntegration(sql, clientId),
-      async expectTaken(answer, credentials) {
-        await expectDead(answer)
-        expect(await lifetimes(credentials)).toEqual([])
-      },
-    },
+    { change: (sql, clientId) => deleteIntegration(sql, clientId), expectTaken: expectDead },
   ],
 ]
 

@@ -71,7 +71,6 @@ function addSourceMetrics({ counters, inFlight, database, certificate }: Sources
   add('page_memory_hits_total', 'Pages whose count and place were remembered.', count('pageMemoryHits'))
   add('page_memory_misses_total', 'Pages that had to be counted and looked for.', count('pageMemoryMisses'))
   add('purged_tokens_total', 'Expired tokens that were deleted.', count('purgedTokens'))
-  add('purged_secrets_total', 'Secrets that were deleted after their grace.', count('purgedSecrets'))
   add('database_shortages_total', 'Statements refused: no disk or memory.', () => database.writes.shortages)
   add('requests_in_flight', 'Requests that have arrived and are in work.', inFlight)
   add('refusals_delayed_total', 'Refusals sent after a second: there were many.', count('delayedRefusals'))

@@ -81,11 +81,12 @@ describe('a live secret and a live token', () => {
 
   beforeEach(async () => {
     await db.sql.unsafe(`
-      truncate integrations cascade;
+      truncate integrations restart identity cascade;
       insert into integrations (client_id, name, organization_ids, product_ids) values ('one', 'One', '{5,7}', '{9}'),
         ('other', 'Other', '{1}', '{2}');
       insert into integration_secrets (integration_id, digest)
         select id, case client_id when 'one' then sha256('secret') else sha256('another') end from integrations;
+      truncate access_tokens;
       insert into access_tokens (digest, secret_id, expires_at)
         select case digest when sha256('secret') then sha256('token') else sha256('anothers') end, id, now() + interval '1 minute'
         from integration_secrets`)
@@ -142,78 +143,48 @@ describe('a live secret and a live token', () => {
     expect(status).toBe(isTokenLive ? 200 : 401)
   })
 
-  const SOON = `now() + interval '1 second'`
-  const MINUTE = `now() + interval '1 minute'`
+  const SECOND = `now() + interval '1 second'`
   const HOUR = `now() + interval '1 hour'`
-  const OWN = "secret_id = (select id from integration_secrets where digest = sha256('secret'))"
+  const ENDS = 'update integration_secrets set expires_at ='
 
-  test.each<[string, string, string]>([
+  test.each<[string, string, boolean]>([
+    ['ends with its secret', `${ENDS} now()`, false],
+    ['ends with the time that its secret gets', `${ENDS} ${SECOND}; ${ENDS} now()`, false],
     [
-      'a new token',
-      `insert into access_tokens (digest, secret_id, expires_at)
-        select sha256('new'), id, ${HOUR} from integration_secrets where digest = sha256('secret')`,
-      'one until a minute is over',
+      'does not live longer than its own time with a secret that lives on',
+      `update access_tokens set expires_at = now(); ${ENDS} ${HOUR}`,
+      false,
     ],
-    [
-      'a token that is given more time',
-      `update access_tokens set expires_at = ${HOUR}`,
-      'one until a minute is over',
-    ],
-    [
-      'a token that expires before its secret',
-      `update access_tokens set expires_at = ${SOON}`,
-      'one until a second is over',
-    ],
-    [
-      'a token that is given to another integration',
-      `update access_tokens set integration_id = integration_id + 1`,
-      'one until a minute is over',
-    ],
-    [
-      'a token whose secret is to end later than it',
-      `update access_tokens set expires_at = ${SOON}; update integration_secrets set expires_at = ${HOUR}`,
-      'one until a second is over',
-    ],
-    [
-      'a token whose secret ends earlier',
-      `update integration_secrets set expires_at = ${SOON}`,
-      'one until a second is over',
-    ],
-    [
-      'a token whose secret ended, and is given more time',
-      `update integration_secrets set expires_at = ${SOON}; update integration_secrets set expires_at = null`,
-      'one until a second is over',
-    ],
-    [
-      'a token whose secret goes to another integration',
-      `update integration_secrets set integration_id = (select id from integrations where client_id = 'other')`,
-      'other until a minute is over',
-    ],
-  ])(
-    '%s, by SQL of an operator, has the integration and the end of its secret',
-    async (_, statement, expected) => {
-      await db.sql.unsafe(`
-      update integration_secrets set expires_at = ${MINUTE}; ${statement}`)
-      const rows = await db.sql.unsafe(`
-      select distinct client_id || ' until a ' || case
-        when t.expires_at <= ${SOON} then 'second' when t.expires_at <= ${MINUTE} then 'minute' else 'long time'
-      end || ' is over' as found
-      from access_tokens t join integrations i on i.id = t.integration_id where ${OWN}`)
-      expect(rows.map(({ found }) => found)).toEqual([expected])
+    ['is live again if its secret is given more time', `${ENDS} now(); ${ENDS} ${HOUR}`, true],
+  ])('a token %s, by SQL of an operator', async (_, statement, isLive) => {
+    await db.sql.unsafe(statement)
+    expect((await token()).length > 0).toBe(isLive)
+  })
+
+  test('a token has the scope of the integration to which its secret was given', async () => {
+    await db.sql`
+      update integration_secrets set integration_id = (select id from integrations where client_id = 'other')`
+    expect(await token()).toMatchObject([{ client_id: 'other', organization_ids: ['1'] }])
+  })
+
+  test.each(['read committed', 'repeatable read', 'serializable'])(
+    'end together in a transaction that is %s',
+    async isolation => {
+      await db.sql.begin(
+        `isolation level ${isolation}`,
+        sql => sql`update integration_secrets set expires_at = now()`,
+      )
+      expect([await secret(), await token()]).toEqual([[] as never, [] as never])
     },
   )
 
-  test('cannot be made for a secret that does not exist', async () => {
-    const made = db.sql`insert into access_tokens (digest, secret_id, expires_at) values (sha256('new'), -1, now())`
-    expect(await made.catch(({ code }) => code)).toBe('23503')
-  })
-
-  test('are ended together: SQL under REPEATABLE READ, which may miss a token, cannot end a secret', async () => {
-    const ended = db.sql.begin(
-      'isolation level repeatable read',
-      sql => sql`update integration_secrets set expires_at = now()`,
-    )
-    expect(await ended.catch(({ message }) => message)).toContain('READ COMMITTED')
-    expect(await token()).toHaveLength(1)
+  test('a token whose secret was deleted gives nothing to a later secret with the same id', async () => {
+    await db.sql.unsafe(`
+      truncate integrations restart identity cascade;
+      insert into integrations (client_id, name, organization_ids, product_ids) values ('one', 'One', '{5,7}', '{9}');
+      insert into integration_secrets (integration_id, digest) select id, sha256('later') from integrations`)
+    const same = db.sql`select from access_tokens t join integration_secrets s on s.id = t.secret_id`
+    expect(await same).toHaveLength(1)
+    expect(await token()).toHaveLength(0)
   })
 })

@@ -36,10 +36,11 @@ beforeAll(async () => {
   broad = (await scopeOf(many, organizations)).scope
 })
 
-describe('a token is looked up by two keys', () => {
+describe('a token is looked up by three keys', () => {
   const token = () => Buffer.from(new Bun.CryptoHasher('sha256').update('token1001').digest())
   const BY_KEYS = [
     { table: 'access_tokens', all: 0, byIndex: 1 },
+    { table: 'integration_secrets', all: 0, byIndex: 1 },
     { table: 'integrations', all: 0, byIndex: 1 },
   ]
 
