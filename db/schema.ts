@@ -7,7 +7,6 @@ import {
   interval,
   pgTable,
   pgView,
-  smallint,
   text,
   timestamp,
   uuid,
@@ -39,24 +38,10 @@ export const exportRecords = pgTable('export_records', {
   document: text('document').notNull(),
 })
 
-/** The log of changes, which has the columns of records that filters and sorts look at. */
-export const exportChanges = pgTable('export_changes', {
-  position: id('position').primaryKey().generatedAlwaysAsIdentity(),
-  tag: uuid('tag').notNull().defaultRandom(),
-  delta: smallint('delta'),
-  id: id('id'),
-  organizationId: id('organization_id'),
-  productId: id('product_id'),
-  userId: id('user_id'),
-  seid: text('seid'),
-  isArchived: boolean('is_archived'),
-  legacyRecord: boolean('legacy_record'),
-  proctorIds: id('proctor_ids').array(),
-  certifiedOn: date('certified_on'),
-  userNameKey: text('user_name_key'),
-  proctorNameKey: text('proctor_name_key'),
-  productNameKey: text('product_name_key'),
-  searchText: text('search_text'),
+export const exportVersion = pgTable('export_version', {
+  singleton: boolean('singleton').primaryKey().default(true),
+  version: uuid('version').notNull().defaultRandom(),
+  madeAt: timestamptz('made_at').notNull().default(sql`clock_timestamp()`),
 })
 
 export const exportPeople = pgTable('export_people', {

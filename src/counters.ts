@@ -4,7 +4,7 @@ export class Counters {
   databaseErrors = 0
   /** Refusals that were sent after a second: see http/slow-refusals.ts. */
   delayedRefusals = 0
-  /** Pages whose count was remembered, corrected or not, and pages whose records were counted. */
+  /** Lists that were remembered when a page was read, and lists that were counted. */
   pageMemoryHits = 0
   pageMemoryMisses = 0
   /** Expired tokens that were deleted. */

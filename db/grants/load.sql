@@ -33,7 +33,7 @@ grant select on export_records_rendered, export_people_rendered, export_products
 grant select on schema_migrations, export_counts to :"role";
 grant select, update on export_state to :"role";
 grant execute on function refresh_export_counts(bigint[]) to :"role";
-grant execute on function log_any_change() to :"role";
+grant execute on function renew_export_version() to :"role";
 
 -- Erased people, who are left out, and which of their assessments the platform still sends.
 grant select on erasures to :"role";

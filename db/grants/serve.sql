@@ -24,7 +24,7 @@ grant connect on database :"DBNAME" to :"role";
 grant usage on schema :"schema" to :"role";
 
 -- The export.
-grant select on schema_migrations, export_state, export_changes, export_counts to :"role";
+grant select on schema_migrations, export_state, export_version, export_counts to :"role";
 grant select on export_records, export_people, export_products to :"role";
 
 -- Who may read what of it. A secret is there as its digest alone.

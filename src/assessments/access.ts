@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { apiError, HttpError } from '../answers.ts'
 import { type NamedRow, type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
 import { sha256 } from '../random.ts'
+import type { Sets } from './scope.ts'
 
 /** The integration of a live token, whose scope has at least one organization and one product. */
 export interface Access {
@@ -31,10 +32,15 @@ export function unprovisioned(missing: 'tenant' | 'product', clientId: string): 
   return apiError(400, `Invalid or missing ${missing} ids`, {}, { clientId })
 }
 
-/** Looks a token up for a request that reads nothing else, or for the page memory. Throws HttpError 401 or 400. */
-export async function requireAccess(db: Runner, tokenDigest: Uint8Array): Promise<Access> {
-  const [row] = await lookUp(db, { token: tokenDigest })
-  return accessOf(row && access.read(row))
+/** Looks a token up for a request that reads nothing else, or that is the first of its token. Throws HttpError 401 or 400. */
+export async function requireAccess(db: Runner, token: Uint8Array): Promise<{ access: Access; sets: Sets }> {
+  const [found] = await lookUp(db, { token })
+  const row = LIVE.read(found)
+  const access = accessOf(found && row)
+  return {
+    access,
+    sets: { organizations: text(row.organizations) ?? '{}', products: text(row.products) ?? '{}' },
+  }
 }
 
 /** The columns of a `token` in a statement's row, for accessOf(). */
@@ -57,7 +63,11 @@ export function accessOf(row: AccessRow | undefined): Access {
 }
 
 /** The row of a statement that reads the token alone. */
-const access = rowOf(ACCESS)
+const LIVE = rowOf({
+  ...ACCESS,
+  organizations: sql`token.organization_ids`,
+  products: sql`token.product_ids`,
+})
 
 const lookUp = rawStatement<{ token: Uint8Array }>(sql`
-  select ${access.list} from live_tokens as token where token.digest = ${sql.placeholder('token')}::bytea`)
+  select ${LIVE.list} from live_tokens as token where token.digest = ${sql.placeholder('token')}::bytea`)

@@ -2,20 +2,21 @@ import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
 import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
-import { type Leases, type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
+import { type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
 import { parseListQuery } from './list-query.ts'
 import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
-import type { PageMemory } from './page-memory.ts'
+import type { PageMemory, Patience } from './page-memory.ts'
 import { type Pair, pairsIn } from './query-string.ts'
 
 /** GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
-  db: Leases,
+  db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
+  patience: Patience,
   queryString: string,
 ): Promise<Answer> {
   let pairs: Pair[]
@@ -27,7 +28,7 @@ export async function listAssessments(
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
-  const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
+  const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query, patience)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,
@@ -77,8 +78,8 @@ const retrieve = rawStatement(sql`
 
 /** Answers with the error only if the token is live and its integration is provisioned (docs/decisions.md, "Answers"). */
 async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
-  const { clientId } = await requireAccess(db, tokenDigest)
-  return errorAnswer(error, { clientId })
+  const { access } = await requireAccess(db, tokenDigest)
+  return errorAnswer(error, { clientId: access.clientId })
 }
 
 /** One text for an id outside the scope, the id of a part, and no id at all. */

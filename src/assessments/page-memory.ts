@@ -1,38 +1,42 @@
 import { LRUCache } from 'lru-cache'
 import type { Filter } from '../contract.ts'
 import { Counters } from '../counters.ts'
+import { ClientGone, StatementTimeout } from '../database/failures.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
-import type { Mark } from './mark.ts'
-import type { Selection } from './selection.ts'
+import type { List } from './list.ts'
+import type { Sets } from './scope.ts'
 
 /** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000
 
-/** The key of a token in memory. */
-export const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
+/** How long a request waits at most, and the signal that its client has gone. */
+export interface Patience {
+  signal?: AbortSignal | undefined
+  /** By performance.now(). */
+  deadline?: number | undefined
+}
 
 /**
- * What a process remembers of pages: the last scope of a token, how many records of a scope matched, and cursors where
- * pages ended.
- *
- * Each count and each cursor has a mark: the newest row of the log of changes in the snapshot that it was read from.
- * Writers commit in the order of positions. So a later snapshot that has this row has all that the count was read from,
- * and the rows after it are the changes since. Without the row the count is too old, or of a database that was set back.
- * Counts and cursors are kept by the digest of the scope and the filters; each statement compares that with the token's.
+ * What a process remembers: the access of tokens, the sets of scopes, and lists with their counts and cursors. Nothing of it
+ * is believed before a statement has compared the token, its scope and the version of the export.
  */
 export class PageMemory {
   private readonly tokens = new LRUCache<string, Access>({ max: MAX_TOKENS })
-  private readonly selections: LRUCache<string, Selection>
-  /** Whether disclosures are recorded, as last found. */
-  isRecorded = false
+  private readonly scopes: LRUCache<string, Sets>
+  private readonly lists: LRUCache<string, List>
+  /** The counts under way, by the key of their list. */
+  private readonly counting = new Map<string, Promise<unknown>>()
 
   /** @param budget in bytes */
   constructor(
-    private readonly counters = new Counters(),
+    readonly counters = new Counters(),
     budget = 32 * 1024 * 1024,
   ) {
-    this.selections = new LRUCache({ maxSize: budget })
+    const sizeCalculation = ({ organizations, products }: Sets) =>
+      200 + organizations.length + products.length
+    this.scopes = new LRUCache({ maxSize: budget / 4, sizeCalculation })
+    this.lists = new LRUCache({ maxSize: (budget * 3) / 4 })
   }
 
   /** The last access of a token. */
@@ -44,34 +48,84 @@ export class PageMemory {
     this.tokens.set(keyOf(tokenDigest), access)
   }
 
-  /** What is remembered of the records of a scope that match a filter. */
-  selectionOf(scope: string, filter: Filter): Selection | undefined {
-    return this.selections.get(selectionKey(scope, filter))
+  /** The sets of a scope: its digest never has others. */
+  setsOf(scope: string): Sets | undefined {
+    return this.scopes.get(scope)
+  }
+
+  noteSets(scope: string, sets: Sets): void {
+    this.scopes.set(scope, sets)
   }
 
   /**
-   * Notes the count of a page in the selection that the page was read with. A selection that another request has replaced
-   * meanwhile, as after a contradiction, does not come back.
-   * @param isNew whether the selection was made for this page
+   * The list of this key. If none is remembered, one request at a time counts it, and the others wait. If it fails, the next
+   * one of them counts.
+   * @param count undefined if the token has another scope by now
+   * @throws what `count` throws; ClientGone or StatementTimeout for a request that can wait no longer
    */
-  notePage(
-    scope: string,
-    filter: Filter,
-    selection: Selection,
-    { count, mark, isNew }: { count: number; mark: Mark; isNew: boolean },
-  ): void {
-    const key = selectionKey(scope, filter)
-    this.counters[isNew ? 'pageMemoryMisses' : 'pageMemoryHits']++
-    selection.note(count, mark)
-    if (!isNew && (this.selections.peek(key) ?? selection) !== selection) return
+  async listOf(
+    key: string,
+    count: () => Promise<List | undefined>,
+    patience: Patience,
+  ): Promise<List | undefined> {
+    for (let underWay = this.counting.get(key); underWay; underWay = this.counting.get(key))
+      await waited(underWay, patience)
+    const known = this.lists.get(key)
+    this.counters[known ? 'pageMemoryHits' : 'pageMemoryMisses']++
+    if (known) return known
+    const counting = count()
+    this.counting.set(key, counting)
+    try {
+      const list = await counting
+      if (list) this.note(key, list)
+      return list
+    } finally {
+      this.counting.delete(key)
+    }
+  }
+
+  /** Notes that a list has grown. One that another request has replaced or forgotten meanwhile does not come back. */
+  noteGrowth(key: string, list: List): void {
+    if (this.lists.peek(key) === list) this.note(key, list)
+  }
+
+  /** Forgets a list that a page has contradicted, and no other that another request has counted meanwhile. */
+  forget(key: string, list: List): void {
+    if (this.lists.peek(key) === list) this.lists.delete(key)
+  }
+
+  private note(key: string, list: List): void {
     // For a value that it has already, the cache would keep the old size.
-    this.selections.delete(key)
-    this.selections.set(key, selection, { size: selection.bytes + 2 * key.length })
+    this.lists.delete(key)
+    this.lists.set(key, list, { size: list.bytes + 2 * key.length })
   }
 }
 
-/** A digest: a key must be short and contain no names. */
-function selectionKey(scope: string, filter: Filter): string {
+/** The key of a token in memory. */
+export const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
+
+/** The key of a list. A digest: a key must be short and contain no names. */
+export function listKey(scope: string, filter: Filter): string {
   const filters = JSON.stringify(filter)
   return filters === '{}' ? scope : sha256(scope + filters).toString('base64')
+}
+
+/** Resolves when the work of another request is over, however it ends. */
+async function waited(work: Promise<unknown>, { signal, deadline }: Patience): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const leave = () => reject(new ClientGone())
+  if (signal?.aborted) leave()
+  signal?.addEventListener('abort', leave, { once: true })
+  const left = deadline === undefined ? undefined : deadline - performance.now()
+  const timer = left === undefined ? undefined : setTimeout(() => reject(new StatementTimeout()), left)
+  work.then(
+    () => resolve(),
+    () => resolve(),
+  )
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', leave)
+  }
 }

@@ -1,15 +1,33 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { type Filter, isBigint } from '../contract.ts'
 
-/** The scope of a token: a set of organizations and a set of products. A request narrows them, and never widens them (contract S2). */
+/**
+ * The scope of a token: a set of organizations and a set of products, as arrays of Postgres, in text. A request narrows them,
+ * and never widens them (contract S2).
+ */
+export interface Sets {
+  organizations: string
+  products: string
+}
 
-export const SCOPE_SETS = ['organizations', 'products'] as const
-export type ScopeSet = (typeof SCOPE_SETS)[number]
+/** The sets of a scope, narrowed by those filters of a request that name organizations and products. */
+export function narrowed(sets: Sets, { organization_ids, product_ids }: Filter): Sets {
+  return {
+    organizations: common(sets.organizations, organization_ids),
+    products: common(sets.products, product_ids),
+  }
+}
 
-/** The two sets that a request reads: those of its scope, narrowed by its filters. Each is an array of Postgres, as text. */
-export type Sets = Record<ScopeSet, string>
+function common(set: string, ids: string[] | undefined): string {
+  if (!ids) return set
+  const own = new Set(set.slice(1, -1).split(','))
+  return `{${[...new Set(ids)].filter(id => isBigint(id) && own.has(id))}}`
+}
 
-/** The two sets in a statement, as expressions of bigint[], and whether an id is in one of them. */
-export interface SetsInSql extends Record<ScopeSet, SQL> {
+/** Two sets in a statement, as expressions of bigint[], and whether an id is in one of them. */
+export interface SetsInSql {
+  organizations: SQL
+  products: SQL
   isIn(set: SQL, id: SQLWrapper): SQL
 }
 
@@ -25,23 +43,4 @@ export const GIVEN_SETS: SetsInSql = {
   organizations: sql`${sql.placeholder('organizations')}::bigint[]`,
   products: sql`${sql.placeholder('products')}::bigint[]`,
   isIn: (set, id) => sql`${id} = any (${set})`,
-}
-
-/** Whether the `organization_id` and the `product_id` of a row are in the given sets. */
-export const ofOrganizations = GIVEN_SETS.isIn(GIVEN_SETS.organizations, sql`organization_id`)
-export const ofProducts = GIVEN_SETS.isIn(GIVEN_SETS.products, sql`product_id`)
-
-/**
- * The select of a live token, one row at most: its integration, its scope, and the two sets that are read, which the
- * request may have narrowed.
- */
-export function liveToken(narrowed: ScopeSet[]): SQL {
-  const set = (name: ScopeSet, column: SQL) =>
-    narrowed.includes(name)
-      ? sql`array(select unnest(${column}) intersect select unnest(${GIVEN_SETS[name]}) order by 1)`
-      : // A copy: it is decompressed once, and not for each record.
-        sql`${column} || '{}'`
-  return sql`select client_id, scope_digest, organization_ids, product_ids,
-    ${set('organizations', sql`organization_ids`)} as organizations, ${set('products', sql`product_ids`)} as products
-  from live_tokens where digest = ${sql.placeholder('token')}::bytea`
 }

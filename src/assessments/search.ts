@@ -1,6 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { exportPeople, exportProducts } from '../../db/schema.ts'
-import type { Columns } from './columns.ts'
+import { exportPeople, exportProducts, exportRecords as r } from '../../db/schema.ts'
 
 /** The search (contract F2): names of a person or of a product that contain a text, whatever its case. */
 
@@ -25,6 +24,10 @@ export function searchValues(value: string): Record<string, unknown> {
   }
 }
 
+/** Whether the values of a search are of one letter, which most people have in their names. */
+export const isOneLetter = ({ phrase }: Record<string, unknown>) =>
+  [...String(phrase)].length === '%?%'.length
+
 /**
  * Whether each pattern of a search has a trigram, in databases of any locale. To some of them letters beyond ASCII are
  * no letters. Two ASCII letters and a third character of the same word always have one: "sia", or "si" and a space.
@@ -40,16 +43,13 @@ const fullName = folded('full_name')
  * Whether the search finds a record. coalesce() prevents a join. People whom an index finds are looked up once. Otherwise
  * the person of each record is: the names of all people take as long as 20,000 of these.
  */
-export function isFound(search: Search, { userId, productId }: Columns): SQL {
+export function isFound(search: Search): SQL {
   const isOfNamed =
     search === 'search'
-      ? sql`${userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed(search)})`
-      : sql`(select ${isNamed(search)} from ${exportPeople} where ${exportPeople.userId} = ${userId})`
-  return sql`coalesce(${productId} in (${productsNamed}) or ${isOfNamed}, false)`
+      ? sql`${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed(search)})`
+      : sql`(select ${isNamed(search)} from ${exportPeople} where ${exportPeople.userId} = ${r.userId})`
+  return sql`coalesce(${r.productId} in (${productsNamed}) or ${isOfNamed}, false)`
 }
-
-/** Whether the search found a record in the log of changes: by the names as they were then, one on each line. */
-export const wasFound = sql`coalesce(search_text like ${phrase} or search_text like ${fullName}, false)`
 
 /** Whether a person has such a name. Names are one on each line, and no search text has a line break: one LIKE covers both. */
 export function isNamed(search: Search): SQL {

@@ -101,8 +101,6 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
     select
       (select count(distinct assessment_id) from assessment_parts where proctor_id = ${userId}) as proctored,
       exists (select from users where id = ${userId}) as "isThere"`
-  // The log of changes has copies of names. It begins anew, and every server counts again.
-  await sql`select log_any_change()`
   return {
     erasedBefore,
     assessments: Number(removed?.assessments),

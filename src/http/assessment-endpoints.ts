@@ -1,10 +1,10 @@
 import { type Answer, apiError, HttpError } from '../answers.ts'
 import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
-import { PageMemory } from '../assessments/page-memory.ts'
+import { PageMemory, type Patience } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool/serving-database.ts'
-import type { Leases, Runner } from '../database/statement.ts'
+import type { Runner } from '../database/statement.ts'
 import { endedToken } from '../oauth/tokens.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
@@ -17,7 +17,7 @@ export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
 
 /** Answers a request from the database, with what is remembered of pages. */
-type Read = (db: Leases, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
+type Read = (db: Runner, memory: PageMemory, tokenDigest: Uint8Array, patience: Patience) => Promise<Answer>
 
 /** The two endpoints of the API. */
 export function assessmentEndpoints(db: ServingDatabase, counters: Counters): Endpoint[] {
@@ -29,7 +29,7 @@ export function assessmentEndpoints(db: ServingDatabase, counters: Counters): En
     const requester = requesterOf(request, db.bounds)
     const clientId = memory.accessOf(tokenDigest)?.clientId
     return await originOf(request).monitor.admission.admit(apiError, clientId, async () => {
-      const answer = await read(db.forRequest(requester, clientId), memory, tokenDigest).catch(
+      const answer = await read(db.forRequest(requester, clientId), memory, tokenDigest, requester).catch(
         async (error: unknown) => {
           const known = db.pool.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
           return answerOf(request, known, apiError)
@@ -43,7 +43,7 @@ export function assessmentEndpoints(db: ServingDatabase, counters: Counters): En
   const list = (request: Request, { token }: Given) =>
     answerBy(request, token, (...read) => listAssessments(...read, queryString(request)))
   const retrieve = (request: Request, { id, token }: Given) =>
-    answerBy(request, token, (...read) => retrieveAssessment(...read, id))
+    answerBy(request, token, (db, memory, digest) => retrieveAssessment(db, memory, digest, id))
   return [
     { path: LIST, method: 'GET', style: apiError, answer: list },
     { path: RETRIEVE, method: 'GET', style: apiError, answer: retrieve },

@@ -5,7 +5,7 @@ import { type Runner, statement } from '../database/statement.ts'
 /** What every page reads, and what is read to record a disclosure. */
 const READ = [
   ...READ_MODEL.map(({ table }) => table),
-  ...['export_state', 'export_changes', 'export_counts', 'disclosure_state'],
+  ...['export_state', 'export_version', 'export_counts', 'disclosure_state'],
   ...['integrations', 'integration_secrets', 'integration_history'],
 ]
 

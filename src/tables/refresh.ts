@@ -26,7 +26,7 @@ export interface Refreshed {
 
 /**
  * Makes the export equal to its source, after writes past the triggers. Removes erased people from the source tables,
- * renders what differs from the views, deletes what has no source, counts anew, and says that any list may have changed.
+ * renders what differs from the views, deletes what has no source, counts anew, and makes another version of the export.
  * Each batch is a transaction, so that other writers wait for a batch and not for all. What a batch has committed is right,
  * whatever becomes of the next one. Readers never wait.
  * @param onBatch is called after each batch with the number of ids so far
@@ -63,7 +63,6 @@ async function removeErased(db: CommandSql): Promise<number> {
       await sql<{ people: string }[]>`
         select people_found as people from remove_people(array(select user_id from erasures))`,
     )
-    await sql`select log_any_change()`
     return Number(people)
   })
 }
@@ -101,12 +100,10 @@ async function renderAnew(db: CommandSql, { table, id }: ReadModelTable, ids: st
       delete from ${sql(table)} r
       where ${sql(id)} = any (${ids}::bigint[])
         and (select v.${sql(id)} from ${sql(`${table}_rendered`)} v where v.${sql(id)} = r.${sql(id)}) is null`
-    // Last, because it also deletes what the log has of these rows.
-    await sql`select log_any_change()`
   })
 }
 
-/** Somebody may have written the read model itself. So what servers remember ends, also if every row was right. */
+/** Somebody may have written the read model itself. So every server counts its lists again, also if every row was right. */
 async function countAnew(db: CommandSql): Promise<void> {
   await transact(db, async sql => {
     await sql`select lock_export()`
@@ -114,6 +111,6 @@ async function countAnew(db: CommandSql): Promise<void> {
       select refresh_export_counts(array(
         select organization_id from export_records union select organization_id from export_counts
       ))`
-    await sql`select log_any_change()`
+    await sql`select renew_export_version()`
   })
 }

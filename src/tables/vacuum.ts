@@ -29,6 +29,8 @@ export async function vacuum(
  */
 export async function wipe(db: Sql): Promise<string | undefined> {
   return await db`
-    vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people,
-      export_changes`.then(() => undefined, whyFailed)
+    vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people`.then(
+    () => undefined,
+    whyFailed,
+  )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { constraints } from '../../src/assessments/constraints.ts'
+import { constraints } from '../../src/assessments/filters.ts'
 
 test.each([
   ['smith', 'search'],

@@ -15,8 +15,8 @@ import { withoutTriggers } from '../support/without-triggers.ts'
 const ALLOWED = [
   ...['assessment_parts', 'assessments', 'organizations', 'products', 'users'].flatMap(all),
   ...['export_people', 'export_products', 'export_records'].flatMap(all),
-  'execute log_any_change()',
   'execute refresh_export_counts(bigint[])',
+  'execute renew_export_version()',
   'insert feeds',
   'select erasures',
   'select export_counts',
@@ -123,7 +123,7 @@ describe('a role with the grants for import', () => {
     const url = role.url(database.url)
     expect(await refusal(url, 'serve')).toMatch(
       new RegExp(
-        `^the role ${role.name} lacks select on export_changes, .* more: run axport migrate --grant ${role.name} as the owner of the tables$`,
+        `^the role ${role.name} lacks select on export_version, .* more: run axport migrate --grant ${role.name} as the owner of the tables$`,
       ),
     )
     expect(await refusal(url, 'integration', 'create', 'X')).toContain('permission denied')

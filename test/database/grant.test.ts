@@ -26,12 +26,12 @@ const ALLOWED = [
   'insert access_tokens',
   'select access_tokens',
   'select disclosure_state',
-  'select export_changes',
   'select export_counts',
   'select export_people',
   'select export_products',
   'select export_records',
   'select export_state',
+  'select export_version',
   'select feeds',
   'select integration_secrets',
   'select integrations',
@@ -363,7 +363,7 @@ describe('the role of migrate --grant', () => {
       'grant all on all tables in schema public to CLERK',
       'export_state',
     ],
-    ['has few itself', 'grant select on schema_migrations to CLERK', 'export_changes'],
+    ['has few itself', 'grant select on schema_migrations to CLERK', 'export_version'],
   ])('gets nothing from a role that cannot grant and %s', async (_, have, lacked) => {
     const [role, clerk] = [await newRole(), await newRole()]
     await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))

@@ -84,7 +84,7 @@ async function dump(sql: Sql): Promise<string[]> {
   return rows.map(row => row.line)
 }
 
-const version = (sql: Sql) => sql`select max(position) from export_changes`
+const version = (sql: Sql) => sql`select version from export_version`
 
 const record = (sql: Sql) => sql`select name, sha256, applied_at::text from schema_migrations order by name`
 

@@ -33,26 +33,21 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('nine functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('ten functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
+    'export_names_changed',
     'export_records_changed',
     'export_records_counted',
-    'log_any_change',
     'note_integration',
     'note_secret',
     'purge_disclosures',
     'record_disclosure',
     'refresh_export_counts',
     'refuse_erased',
+    'renew_export_version',
   ])
   expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])
-})
-
-test('the search text of a record has its names in lower case, one per line', async () => {
-  const document = { first_name: 'Ána\nMaría', last_name: 'ΟΔΟΣ', assessment_name: 'Reading\nI' }
-  const [row] = await db.sql`select search_text_of(${JSON.stringify(document)}) as text`
-  expect(row?.text).toBe('ána maría\nοδοσ\nreading i')
 })
 
 test('a writer of the read model waits in the queue of writers, even if it wrote to no source table', async () => {
@@ -74,60 +69,10 @@ test('a refresh of records waits in the queue of writers before it reads, even i
   expect(row?.is_queued).toBe(true)
 })
 
-/**
- * The rows that a statement on the read model adds to the log, grouped: their number, delta and organization.
- */
-const logged = (statement: string) =>
-  undone(db.sql, async sql => {
-    const [{ position } = { position: 0 }] = await sql`select max(position) as position from export_changes`
-    await sql.unsafe(statement)
-    const rows = await sql<{ delta: number | null; organization: string | null; count: number }[]>`
-      select delta, organization_id as organization, count(*)::int as count
-      from export_changes where position > ${position} group by 1, 2 order by 2, 1`
-    return rows.map(({ delta, organization, count }) => [delta, organization, count])
-  })
-
 /** Inserts this many records, alternating between two organizations. */
 const added = (count: number) => `
   insert into export_records
   select n, n % 2, 1, 1, null, false, false, '{1}', '2024-01-01', 'a', 'b', 'c', '{}' from generate_series(1, ${count}) n`
-
-test('a statement that changes 1,000 records logs one row per organization, and a smaller one logs each record', async () => {
-  expect(await logged(added(998))).toEqual([
-    [1, '0', 499],
-    [1, '1', 499],
-  ])
-  for (const count of [1000, 1001, 2500]) {
-    expect(await logged(added(count))).toEqual([
-      [null, '0', 1],
-      [null, '1', 1],
-    ])
-  }
-  const half = `${added(500)}; update export_records set product_id = 2`
-  expect(await logged(half)).toEqual([
-    [1, '0', 250],
-    [null, '0', 1],
-    [1, '1', 250],
-    [null, '1', 1],
-  ])
-})
-
-test('log_any_change() and a truncate of the read model log the row that stands for any change', async () => {
-  expect(await logged('select log_any_change()')).toEqual([[null, null, 1]])
-  expect(await logged('truncate export_records')).toEqual([[null, null, 1]])
-})
-
-test('the log of changes always has a row, and at most 10,000 rows', async () => {
-  const count = (sql: typeof db.sql) =>
-    sql<{ count: number }[]>`select count(*)::int as count from export_changes`
-  expect([...(await count(db.sql))]).toEqual([{ count: 1 }])
-  const [after] = await undone(db.sql, async sql => {
-    await sql`insert into export_changes (delta) select 0 from generate_series(1, 10100)`
-    await sql.unsafe(START.replace('rollback;', ''))
-    return count(sql as unknown as typeof db.sql)
-  })
-  expect(after?.count).toBe(10_000)
-})
 
 /** The counts after statements on the read model, as "organization, product: records". */
 const counted = (...statements: string[]) =>

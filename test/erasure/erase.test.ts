@@ -82,8 +82,7 @@ describe('an erasure', () => {
   test('leaves no row and no statistic about the person except the id', async () => {
     await database.sql`analyze`
     await database.sql`update users set last_name = ${`${WORD}s`} where id = ${XENIA}`
-    const logged = (await mentions()).filter(row => row.startsWith('export_changes'))
-    expect(logged.length).toBeGreaterThan(0)
+    expect((await mentions()).length).toBeGreaterThan(0)
     await erase(database.sql, XENIA)
     expect(await mentions()).toEqual([])
   })

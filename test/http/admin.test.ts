@@ -209,12 +209,12 @@ describe('/ready', () => {
     for (const secret of [new URL(url).password, new URL(url).port]) expect(text).not.toContain(secret)
     expect((await fetch(`${running.admin}/live`)).status).toBe(200)
     const measured = await metrics(running)
-    expect(measured.has('axport_export_version')).toBe(false)
+    expect(measured.has('axport_export_version_timestamp_seconds')).toBe(false)
     expect(measured.get('axport_requests_in_flight')).toBe(0)
     await cluster.restart()
     await until('the service is ready', async () => (await ready(running)).ready)
     await until('the metrics have the data', async () =>
-      (await metrics(running)).has('axport_export_version'),
+      (await metrics(running)).has('axport_export_version_timestamp_seconds'),
     )
     // The service shuts down normally without its database.
     await cluster.crash()
@@ -266,12 +266,12 @@ describe('/metrics', () => {
     await running.end()
   })
 
-  test('counts errors of the database, and has the position of the newest change', async () => {
+  test('counts errors of the database, and has the time when a list last changed', async () => {
     const running = await world.serve()
-    const before = (await metrics(running)).get('axport_export_version') as number
+    const before = (await metrics(running)).get('axport_export_version_timestamp_seconds') as number
     await load(world.sql, [assessment(9004)])
     const after = await metrics(running)
-    expect(after.get('axport_export_version')).toBeGreaterThan(before)
+    expect(after.get('axport_export_version_timestamp_seconds')).toBeGreaterThan(before)
     const lastImport = after.get('axport_last_import_timestamp_seconds') ?? 0
     expect(Math.abs(lastImport - Date.now() / 1000)).toBeLessThan(60)
     await world.sql`alter table export_records rename to away`

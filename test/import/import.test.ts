@@ -147,7 +147,7 @@ describe('an import', () => {
     await loaded(...REFERENCED, assessment(10, { proctor_id: EDUCATOR }), parted(20, 21, 22))
     const written = (await places()).filter(row => !before.some(old => Bun.deepEquals(old, row)))
     expect(written.map(({ kind, id }) => `${kind} ${id}`)).toEqual(['part 10', 'record 10'])
-    expect(await versionOf(database.sql)).toBeGreaterThan(versionBefore)
+    expect(await versionOf(database.sql)).not.toBe(versionBefore)
   })
 
   test('sets the time of the last import if all lines were loaded, even without a change, and in no other case', async () => {

@@ -86,10 +86,10 @@ export async function partsOf(sql: Sql): Promise<Record<string, number[]>> {
   return Object.fromEntries(rows.map(row => [row.id, row.parts.map(Number)]))
 }
 
-/** The version of the read model: the newest position in the log of changes. */
-export async function versionOf(sql: Sql): Promise<bigint> {
-  const [row] = await sql<{ version: string }[]>`select max(position) as version from export_changes`
-  return BigInt(row?.version ?? 0)
+/** The version of the export. */
+export async function versionOf(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<{ version: string }[]>`select version from export_version`
+  return row?.version
 }
 
 /** The records in which the read model differs from a fresh rendering of the source tables, and the wrong counts. */

@@ -13,10 +13,7 @@ type Data = Record<'version' | 'imported' | 'secret' | 'disclosing' | 'schema', 
 type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'leftOut', string | null>
 
 const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> = {
-  version: [
-    'export_version',
-    'Newest position in the log of changes of the export. Absent without a database.',
-  ],
+  version: ['export_version_timestamp_seconds', 'When a list last changed. Absent without a database.'],
   imported: [
     'last_import_timestamp_seconds',
     'When an import was last committed, also one that left out bad lines. Absent before the first.',
@@ -91,7 +88,7 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
 
 const selectData = statement<Record<string, never>, Data>(
   sql`select
-    (select max(position) from export_changes) as version,
+    (select extract(epoch from made_at)::text from export_version) as version,
     (select extract(epoch from last_import_at)::text from export_state) as imported,
     (
       select extract(epoch from min(s.created_at))::text

@@ -68,8 +68,8 @@ function addSourceMetrics({ counters, inFlight, database, certificate }: Sources
   const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
   const count = (name: keyof Counters) => () => counters[name]
   add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
-  add('page_memory_hits_total', 'Pages whose count and place were remembered.', count('pageMemoryHits'))
-  add('page_memory_misses_total', 'Pages that had to be counted and looked for.', count('pageMemoryMisses'))
+  add('page_memory_hits_total', 'Lists that were remembered when a page was read.', count('pageMemoryHits'))
+  add('page_memory_misses_total', 'Lists that were counted.', count('pageMemoryMisses'))
   add('purged_tokens_total', 'Expired tokens that were deleted.', count('purgedTokens'))
   add('database_shortages_total', 'Statements refused: no disk or memory.', () => database.writes.shortages)
   add('requests_in_flight', 'Requests that have arrived and are in work.', inFlight)

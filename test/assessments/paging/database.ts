@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import type { Leases } from '../../../src/database/statement.ts'
+import type { Runner } from '../../../src/database/statement.ts'
 import { openTestDatabase } from '../../support/service.ts'
-import { leasesOn } from './leases.ts'
+import { runnerOn } from './runners.ts'
 import { reset } from './world.ts'
 
 /** The database of one test file. */
@@ -11,7 +11,7 @@ export interface PagingDatabase {
   sql: Sql
   url: string
   /** One connection that records the texts of its statements in `sent`. */
-  pool: Leases
+  pool: Runner
   sent: string[]
 }
 
@@ -32,7 +32,7 @@ export function useDatabase(records?: number): PagingDatabase {
       onnotice: () => {},
       debug: (_connection, text) => db.sent.push(text),
     })
-    db.pool = leasesOn(client)
+    db.pool = runnerOn(client)
     if (records !== undefined) await reset(db.sql, records)
   })
   afterAll(async () => {

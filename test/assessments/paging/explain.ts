@@ -5,8 +5,8 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { ListQuery, Sort } from '../../../src/contract.ts'
 import { SERVING } from '../../../src/database/database.ts'
 import type { Scope } from '../../support/oracle.ts'
-import { leasesOn } from './leases.ts'
 import { issueTokens, tokenOf } from './questions.ts'
+import { runnerOn } from './runners.ts'
 
 /** A node of a plan, with the fields that tests read. */
 export interface Plan {
@@ -34,9 +34,9 @@ export interface Explained {
 export interface ExplainedPage {
   /** The nodes of all statements. */
   whole: Plan[]
-  /** The nodes that select the records of the page; none for a page that is known to be empty. */
+  /** The nodes that select the records of the page. */
   page: Plan[]
-  /** The nodes of the statement that counts the records, or adds up kept counts; none if the count is known. */
+  /** The nodes of the statement that counts the list; none if it is remembered. */
   count: Plan[]
 }
 
@@ -90,22 +90,21 @@ export class Explainer {
     const memory = new PageMemory()
     await issueTokens(this.pool, scope)
     const token = tokenOf(scope)
-    memory.noteAccess(token, await requireAccess(this.pool, token))
+    const { access, sets } = await requireAccess(this.pool, token)
+    memory.noteAccess(token, access)
+    memory.noteSets(access.scope, sets)
     for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
     // A page beyond the count finds the end of the list, and leaves no cursor.
     if (visited.length > 0) await read(this.pool, memory, scope, { ...query, offset: 1e9 })
     const sent = await this.explainSent(sql => read(sql, memory, scope, query))
     const having = (part: string) => sent.filter(({ text }) => text.includes(part))
-    const records = having('as documents')
-    const [counting = { whole: [] }] = [...having('::float8 as count'), ...having('"ofOrganizations"')]
-    // A page of a count of 0 reads no records. Of a known count, it still asks whether that holds.
-    const isEmpty = records.length === 0 && counting.whole.length > 0
-    if (records.length !== 1 && !isEmpty)
-      throw new Error(`${records.length} statements for the records of one page`)
+    const records = having('as "documents"')
+    const counting = having('as "ofScope"')
+    if (records.length !== 1) throw new Error(`${records.length} statements for the records of one page`)
     return {
       whole: sent.flatMap(({ whole }) => whole),
       page: records.flatMap(({ whole }) => pageOf(whole)),
-      count: counting.whole,
+      count: counting.flatMap(({ whole }) => whole),
     }
   }
 
@@ -173,7 +172,7 @@ export async function read(
   tokenDigest = tokenOf(scope),
 ): Promise<void> {
   const rest = { page: PAGE, offset: 0, sort: 'certified_on', order: 'ASC', filter: {} } as const
-  await readPage(leasesOn(sql), memory, tokenDigest, { ...rest, ...query })
+  await readPage(runnerOn(sql), memory, tokenDigest, { ...rest, ...query })
 }
 
 /** The part of the plan of a page statement that selects the records. */

@@ -15,17 +15,16 @@ beforeAll(async () => {
   const { sql } = many.database
   broad = (await scopeOf(many, many.organizations)).scope
   await issueTokens(sql, broad)
-  // A full log: a plan that reads more of it than the rows after the marks would show.
-  await sql`insert into export_changes (organization_id) select -1 from generate_series(1, 9000)`
-  await sql`vacuum analyze export_changes`
 })
 
 test.each(SORTED)(
-  'the next page of a walk by $sort $order seeks its cursor, and reads only the end of the log',
+  'the next page of a walk by $sort $order seeks its cursor, and reads little more than the page',
   async ({ sort, order }) => {
     const memory = new PageMemory()
     const token = tokenOf(broad)
-    memory.noteAccess(token, await requireAccess(many.database.sql, token))
+    const { access, sets } = await requireAccess(many.database.sql, token)
+    memory.noteAccess(token, access)
+    memory.noteSets(access.scope, sets)
     for (const offset of [0, PAGE])
       await many.explainer.explainSent(sql => read(sql, memory, broad, { sort, order, offset }))
     const sent = await many.explainer.explainGeneric(sql =>
@@ -35,12 +34,5 @@ test.each(SORTED)(
     const { whole = [] } = sent[0] ?? {}
     expect(indexesOfRecords(whole)).toEqual([INDEX[sort]])
     expect(recordsRead(whole)).toBeLessThanOrEqual(2 * PAGE)
-    const ofLog = whole.filter(node => node['Relation Name'] === 'export_changes')
-    expect(ofLog.length).toBeGreaterThan(0)
-    for (const node of ofLog) {
-      expect(node['Index Name']).toBe('export_changes_pkey')
-      expect(node['Actual Rows']).toBeLessThanOrEqual(1)
-      expect(node['Rows Removed by Filter'] ?? 0).toBe(0)
-    }
   },
 )

@@ -100,8 +100,8 @@ describe('a live secret and a live token', () => {
     expect(await secret()).toMatchObject([LIVE])
     expect(await token()).toMatchObject([LIVE])
     expect(await requireAccess(db.sql, TOKEN)).toEqual({
-      clientId: 'one',
-      scope: (await token())[0]?.scope_digest,
+      access: { clientId: 'one', scope: (await token())[0]?.scope_digest },
+      sets: { organizations: '{5,7}', products: '{9}' },
     })
   })
 

@@ -1,50 +1,37 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { requireAccess } from '../../../src/assessments/access.ts'
 import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
+import { List } from '../../../src/assessments/list.ts'
+import { pageSql, type Shape } from '../../../src/assessments/list-sql.ts'
 import { readPage } from '../../../src/assessments/page.ts'
-import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { pageSql, type Shape } from '../../../src/assessments/page-statement.ts'
+import { listKey, PageMemory } from '../../../src/assessments/page-memory.ts'
+
 import type { ServingDatabase } from '../../../src/database/pool/serving-database.ts'
 import { compile } from '../../../src/database/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { PATIENT } from '../../support/lease.ts'
 import { listQuery } from '../../support/list-query.ts'
 import type { Scope } from '../../support/oracle.ts'
-import { noting } from './leases.ts'
+import { useShort } from './limits.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
+import { noting } from './runners.ts'
 import { EMPTY, PRODUCTS, reset } from './world.ts'
 
 /** The texts of page statements, whether connections keep them prepared, and with which kind of plan. */
 
-/** The next page of the whole scope. */
-const NEXT: Shape = {
-  sort: 'certified_on',
-  order: 'ASC',
-  filters: [],
-  narrowed: [],
-  way: 'whole',
-  side: 'after',
-  hasCursor: true,
-  isRemembered: true,
-  hasSets: false,
-  isRecorded: false,
-  reach: 1000,
-}
-
-/** One statement of each kind. TEST_UPDATE_STATEMENTS=1 writes the files. */
-test.each<[string, Shape]>([
-  ['next-page', { ...NEXT, sort: 'user_name', order: 'DESC' }],
-  [
-    'picked',
-    { ...NEXT, way: 'picked', filters: ['user_ids'], hasCursor: false, isRemembered: false, hasSets: true },
-  ],
-])('statements/%s.sql equals the statement that the service sends', async (name, shape) => {
-  const file = Bun.file(`${import.meta.dir}/../statements/${name}.sql`)
+/** TEST_UPDATE_STATEMENTS=1 writes the file. */
+test('statements/next-page.sql equals the statement that the service sends for the next page of a walk', async () => {
+  const file = Bun.file(`${import.meta.dir}/../statements/next-page.sql`)
+  const shape: Shape = {
+    ...{ sort: 'user_name', order: 'DESC', filters: [], way: 'dense', reach: 1000, hasCursor: true },
+    ...{ isBackward: false, isAtEnd: false, hasSets: false, isRecorded: false },
+  }
   const text = `${compile(pageSql(shape)).sql.trim()}\n`
   if (process.env.TEST_UPDATE_STATEMENTS) await file.write(text)
   expect(text).toBe(await file.text())
 })
 
+useShort(10)
 const database = useTestDatabase()
 let pool: ServingDatabase
 const SCOPES: [Scope, Scope, Scope] = [
@@ -121,16 +108,18 @@ test('a statement reaches the far end of its page', async () => {
     const sent: string[] = []
     const query = listQuery(`offset=${offset}&page=100&sort=user_name`)
     const memory = new PageMemory()
-    await readPage(pool.forRequest(PATIENT), memory, tokenOf(SCOPES[0]), listQuery(''))
-    const known = memory.selectionOf(memory.accessOf(tokenOf(SCOPES[0]))?.scope ?? '', query.filter)
-    Object.assign(known ?? {}, { count: 1e9 })
+    const { access } = await requireAccess(pool, tokenOf(SCOPES[0]))
+    const numbers = { count: 1e9, ofScope: 1e9, all: 1e9 }
+    const list = new List({ version: null, isRecorded: false, isProven: false, ...numbers })
+    await memory.listOf(listKey(access.scope, {}), async () => list, {})
     await readPage(
       noting(pool.forRequest(PATIENT), text => sent.push(text)),
       memory,
       tokenOf(SCOPES[0]),
       query,
     )
-    return /limit (\d+)\s+\) as near/.exec(sent[0] ?? '')?.[1]
+    const [text = ''] = sent.filter(text => text.includes('as "documents"'))
+    return /limit (\d+)\s+\) as near/.exec(text)?.[1]
   }
   expect(await reached(900)).toBe('1000')
   expect(await reached(901)).toBe('100000')

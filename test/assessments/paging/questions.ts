@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import { readPage } from '../../../src/assessments/page.ts'
 import type { PageMemory } from '../../../src/assessments/page-memory.ts'
-import type { Leases } from '../../../src/database/statement.ts'
+import type { Runner } from '../../../src/database/statement.ts'
 import { sha256 } from '../../../src/random.ts'
 import { listQuery } from '../../support/list-query.ts'
 import { type Oracle, parseRequest, type Scope } from '../../support/oracle.ts'
@@ -94,7 +94,7 @@ export async function issueTokens(db: Sql, ...scopes: Scope[]): Promise<void> {
 
 /** The body of a page as the service sends it, read without HTTP, with a token of issueTokens(). */
 export async function readBody(
-  db: Leases,
+  db: Runner,
   memory: PageMemory,
   scope: Scope,
   parameters: ListParameters,

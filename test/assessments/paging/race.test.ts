@@ -1,13 +1,15 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import type { Leases } from '../../../src/database/statement.ts'
+import { LIMITS } from '../../../src/assessments/read-list.ts'
+import type { Runner } from '../../../src/database/statement.ts'
 import type { Oracle, Scope } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
-import { leasesOn } from './leases.ts'
+import { useShort } from './limits.ts'
 import { issueTokens, type ListParameters, readBody, rightPage, SORTS } from './questions.ts'
+import { runnerOn } from './runners.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
@@ -45,6 +47,8 @@ const anyRace = fc.record({
     maxLength: 4,
     size: 'max',
   }),
+  /** Lists of so many records are gathered, and longer ones walked. */
+  short: fc.constantFrom(0, 60, 2500),
   writes: fc.array(
     fc.oneof(
       anyWrite,
@@ -56,6 +60,7 @@ const anyRace = fc.record({
   ),
 })
 
+useShort()
 const db = useDatabase()
 
 /** Runs `work` when the scheduler selects it, and lets nothing else run until it ends. */
@@ -73,8 +78,8 @@ async function whenReleased<Result>(scheduler: fc.Scheduler, work: () => Promise
 }
 
 /** A pool whose statements and answers wait for the scheduler. */
-function racing(scheduler: fc.Scheduler): Leases {
-  return leasesOn(db.sql, async run => {
+function racing(scheduler: fc.Scheduler): Runner {
+  return runnerOn(db.sql, async run => {
     const rows = await whenReleased(scheduler, run)
     return await whenReleased(scheduler, async () => rows)
   })
@@ -88,38 +93,43 @@ interface Answered {
 }
 
 test('an answer equals one state during its request, for any order of statements and writes', async () => {
-  const property = fc.asyncProperty(fc.scheduler(), anyRace, async (scheduler, { readers, writes }) => {
-    await reset(db.sql, 190)
-    await issueTokens(db.sql, ...SCOPES)
-    // The state after each step; the last one is the current state.
-    const states: Oracle[] = [await readOracle(db.sql)]
-    const racer = racing(scheduler)
-    const memory = new PageMemory()
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    anyRace,
+    async (scheduler, { readers, writes, short }) => {
+      LIMITS.short = short
+      await reset(db.sql, 190)
+      await issueTokens(db.sql, ...SCOPES)
+      // The state after each step; the last one is the current state.
+      const states: Oracle[] = [await readOracle(db.sql)]
+      const racer = racing(scheduler)
+      const memory = new PageMemory()
 
-    const answers: Answered[] = []
-    const read = async (question: Question) => {
-      const { parameters, offset, scope } = question
-      const from = states.length - 1
-      const body = await readBody(racer, memory, SCOPES[scope] as Scope, parameters, offset)
-      answers.push({ question, body, during: states.slice(from) })
-    }
-    const change = (next: Write) =>
-      whenReleased(scheduler, async () => {
-        await write(db.sql, next)
-        states.push(await readOracle(db.sql))
-      })
-    const inTurn = async <Item>(items: Item[], work: (item: Item) => Promise<void>) => {
-      for (const item of items) await work(item)
-    }
-    await scheduler.waitFor(
-      Promise.all([...readers.map(questions => inTurn(questions, read)), inTurn(writes, change)]),
-    )
+      const answers: Answered[] = []
+      const read = async (question: Question) => {
+        const { parameters, offset, scope } = question
+        const from = states.length - 1
+        const body = await readBody(racer, memory, SCOPES[scope] as Scope, parameters, offset)
+        answers.push({ question, body, during: states.slice(from) })
+      }
+      const change = (next: Write) =>
+        whenReleased(scheduler, async () => {
+          await write(db.sql, next)
+          states.push(await readOracle(db.sql))
+        })
+      const inTurn = async <Item>(items: Item[], work: (item: Item) => Promise<void>) => {
+        for (const item of items) await work(item)
+      }
+      await scheduler.waitFor(
+        Promise.all([...readers.map(questions => inTurn(questions, read)), inTurn(writes, change)]),
+      )
 
-    for (const { question, body, during } of answers) {
-      const { parameters, offset, scope } = question
-      const right = during.map(state => rightPage(state, SCOPES[scope] as Scope, parameters, offset))
-      expect(right, JSON.stringify(question)).toContain(body)
-    }
-  })
+      for (const { question, body, during } of answers) {
+        const { parameters, offset, scope } = question
+        const right = during.map(state => rightPage(state, SCOPES[scope] as Scope, parameters, offset))
+        expect(right, JSON.stringify(question)).toContain(body)
+      }
+    },
+  )
   await holds(property, { runs: 15, thorough: 20 })
 })

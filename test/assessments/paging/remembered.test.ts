@@ -1,8 +1,10 @@
-import { beforeEach, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import type { Runner } from '../../../src/database/statement.ts'
 import { listQuery } from '../../support/list-query.ts'
 import { useDatabase } from './database.ts'
+import { useShort } from './limits.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 import { kindsOf } from './statements.ts'
 import { PRODUCTS, reset } from './world.ts'
@@ -17,16 +19,21 @@ const OTHERS = [
   { organizations: [1, 2, 3], products: [1] },
 ]
 
+useShort(10)
+
 beforeEach(async () => {
   await reset(db.sql, 300)
   await issueTokens(db.sql, SCOPE, ...OTHERS)
   memory = new PageMemory()
 })
 
+const page = (query: string, offset: number, of = SCOPE, runner: Runner = db.pool) =>
+  readPage(runner, memory, tokenOf(of), listQuery(`page=50&offset=${offset}&${query}`))
+
 /** The kinds of statements that a page of 50 sends; see kindsOf. */
 async function statementsFor(query: string, offset: number, of = SCOPE): Promise<string[]> {
   db.sent = []
-  await readPage(db.pool, memory, tokenOf(of), listQuery(`page=50&offset=${offset}&${query}`))
+  await page(query, offset, of)
   return kindsOf(db.sent)
 }
 
@@ -36,45 +43,50 @@ const change = (organization: number) =>
     update assessments set certified_at = certified_at + interval '1 day'
     where organization_id = ${organization} and id < 150`
 
-const COUNTED = ['state', 'spread', 'start']
+const COUNTED = ['count', 'start']
 
 /** Requests one after the other, and the kinds of the statements of each. */
 const WALKS: Record<string, [query: string, offset: number, kinds: string | string[]][]> = {
   'the first page is counted, and the next pages are read from cursors': [
     ['', 0, COUNTED],
-    ['', 50, 'remembered cursor'],
-    ['', 0, 'remembered start'],
-    ['', 50, 'remembered cursor'],
+    ['', 50, 'cursor'],
+    ['', 0, 'start'],
+    ['', 50, 'cursor'],
   ],
   'a count serves all orders, and a cursor one order': [
     ['sort=user_name', 0, COUNTED],
-    ['sort=user_name&order=DESC', 40, 'remembered start'],
-    ['sort=proctor_name', 40, 'remembered start'],
-    ['sort=user_name', 50, 'remembered cursor'],
+    ['sort=user_name&order=DESC', 40, 'start'],
+    ['sort=proctor_name', 40, 'start'],
+    ['sort=user_name', 50, 'cursor'],
   ],
   'each filter has its own count': [
     ['', 0, COUNTED],
-    ['filter[legacy_record]=false', 20, ['state', 'spread', 'count', 'start']],
+    ['filter[legacy_record]=false', 20, COUNTED],
     ['filter[organization_ids][]=1', 20, COUNTED],
-    ['filter[organization_ids][]=1', 0, 'remembered start'],
+    ['filter[organization_ids][]=1', 0, 'start'],
   ],
-  'a page beyond the end is counted once, and then known to be empty': [
+  'a page beyond the end looks once for a record at the count, and then is known to be empty': [
     ['', 9_999, COUNTED],
-    ['', 9_999, 'remembered end'],
+    ['', 9_999, 'end'],
   ],
   // The scope has 150 records.
   'a page near to the end is read from the end once a page has found the end where the count says': [
     ['', 0, COUNTED],
-    ['sort=user_name', 90, 'remembered start'],
-    ['', 149, 'remembered cursor'],
-    ['sort=proctor_name', 90, 'remembered end'],
-    ['sort=proctor_name', 40, 'remembered start'],
-    ['sort=proctor_name&order=DESC', 51, 'remembered end'],
+    ['sort=user_name', 90, 'start'],
+    ['', 149, 'cursor'],
+    ['sort=proctor_name', 80, 'end'],
+    ['sort=proctor_name', 40, 'start'],
+    ['sort=proctor_name&order=DESC', 51, 'end'],
   ],
-  'a deep page that is read again is read from the cursor where it ended': [
+  'a page whose records were counted is read from the nearer end at once': [
+    ['filter[legacy_record]=false', 70, ['count', 'end']],
+    ['filter[legacy_record]=false', 10, 'start'],
+  ],
+  'a page that is read again, and the page before it, are read from the cursor where it ended': [
     ['', 0, COUNTED],
-    ['sort=user_name', 45, 'remembered start'],
-    ['sort=user_name', 45, 'remembered cursor'],
+    ['sort=user_name', 75, 'start'],
+    ['sort=user_name', 75, 'cursor'],
+    ['sort=user_name', 70, 'cursor'],
   ],
 }
 
@@ -83,49 +95,38 @@ test.each(Object.entries(WALKS))('%s', async (_, walk) => {
     expect(await statementsFor(query, offset)).toEqual([kinds].flat())
 })
 
-test('a page that is read from the end does not find the end for a later mark', async () => {
-  await statementsFor('', 0)
-  await statementsFor('', 149)
-  await change(5)
-  expect(await statementsFor('sort=user_name', 140)).toEqual(['remembered end'])
-  expect(await statementsFor('sort=proctor_name', 140)).toEqual(['remembered start'])
-})
+const RECOUNTED = ['cursor', 'count', 'start']
 
-const RECOUNTED = ['remembered cursor', 'state', 'spread', 'start']
-
-test('a write in the scope or outside it is corrected by the statement that reads the page', async () => {
+test('a page after a change of any list is read again from a new count', async () => {
   await statementsFor('', 0)
   for (const organization of [5, 2]) {
     await change(organization)
-    expect(await statementsFor('', 50)).toEqual(['remembered cursor'])
+    expect(await statementsFor('', 50)).toEqual(RECOUNTED)
     await statementsFor('', 0)
   }
+  await db.sql`update users set email = 'new@example.org'`
+  expect(await statementsFor('', 50)).toEqual(['cursor'])
 })
 
-test('1,000 or more changes make only the scopes with their organization count again', async () => {
-  const load = (organization: number) =>
-    db.sql.unsafe(`
-      insert into assessments select n, 1, ${organization}, 1, now(), false from generate_series(${organization * 10000}, ${organization * 10000 + 1000}) n;
-      insert into assessment_parts select n, n, 1, null, null, 2 from generate_series(${organization * 10000}, ${organization * 10000 + 1000}) n`)
+test('a list of a restored database is forgotten', async () => {
   await statementsFor('', 0)
-  await load(5)
-  expect(await statementsFor('', 50)).toEqual(['remembered cursor'])
-  await load(2)
-  expect(await statementsFor('', 50)).toEqual(RECOUNTED)
-  expect(await statementsFor('', 50)).toEqual(['remembered cursor'])
-})
-
-test('a count older than the log of changes is discarded', async () => {
-  await statementsFor('', 0)
-  await change(2)
-  await db.sql`delete from export_changes where position < (select max(position) from export_changes)`
+  await db.sql`update export_version set version = gen_random_uuid()`
   expect(await statementsFor('', 50)).toEqual(RECOUNTED)
 })
 
-test('a count of a restored database is discarded, even if the positions are equal', async () => {
+test('a list is counted again after the recording of disclosures was switched', async () => {
   await statementsFor('', 0)
-  await db.sql`update export_changes set tag = gen_random_uuid()`
-  expect(await statementsFor('', 50)).toEqual(RECOUNTED)
+  try {
+    await db.sql`update disclosure_state set is_on = true`
+    expect(await statementsFor('', 50)).toEqual(RECOUNTED)
+    expect((await page('', 0)).shown).toMatchObject({
+      assessments: expect.any(String),
+      people: expect.any(String),
+    })
+  } finally {
+    await db.sql`update disclosure_state set is_on = false`
+  }
+  expect((await page('', 0)).shown).toEqual({ assessments: null, people: null })
 })
 
 test('two scopes have separate counts, even equal ones', async () => {
@@ -133,8 +134,126 @@ test('two scopes have separate counts, even equal ones', async () => {
   for (const filter of filters) await statementsFor(filter, 0)
   for (const other of OTHERS) {
     for (const filter of filters) {
-      expect((await statementsFor(filter, 0, other)).at(1)).toBe('spread')
-      expect(await statementsFor(filter, 0, other)).toEqual(['remembered start'])
+      expect(await statementsFor(filter, 0, other)).toEqual(COUNTED)
+      expect(await statementsFor(filter, 0, other)).toEqual(['start'])
     }
   }
+})
+
+describe('when a list changes before each of its pages', () => {
+  /** Makes a change before each statement of this kind, so many times. */
+  const changing = (kind: string, times: number, statement: string): Runner => ({
+    unsafe: async (text, ...rest) => {
+      if (kindsOf([text])[0] === kind && times-- > 0) await db.sql.unsafe(statement)
+      return await db.pool.unsafe(text, ...rest)
+    },
+  })
+  const MOVE = 'update assessments set legacy_record = not legacy_record where id = 10'
+
+  test('the page is counted by its own statement after three counts', async () => {
+    db.sent = []
+    const { count } = await page('', 0, SCOPE, changing('start', 5, MOVE))
+    expect(kindsOf(db.sent)).toEqual(['count', 'start', 'count', 'start', 'count', 'start', 'counted page'])
+    expect(count).toBe(150)
+  })
+
+  test('a page that is counted by its own statement returns its ids if disclosures are recorded at that moment', async () => {
+    const switching: Runner = {
+      unsafe: async (text, ...rest) => {
+        const [kind] = kindsOf([text])
+        if (kind === 'start') await db.sql.unsafe(MOVE)
+        if (kind === 'counted page') await db.sql`update disclosure_state set is_on = not is_on`
+        return await db.pool.unsafe(text, ...rest)
+      },
+    }
+    const { shown } = await page('', 0, SCOPE, switching)
+    expect(shown).toMatchObject({ assessments: expect.any(String), people: expect.any(String) })
+    memory = new PageMemory()
+    expect((await page('', 0, SCOPE, switching)).shown).toEqual({ assessments: null, people: null })
+  })
+
+  test('a page that is counted by its own statement is a 503 if the switch of disclosures has gone', async () => {
+    const deleting: Runner = {
+      unsafe: async (text, ...rest) => {
+        const [kind] = kindsOf([text])
+        if (kind === 'start') await db.sql.unsafe(MOVE)
+        if (kind === 'counted page') await db.sql`delete from disclosure_state`
+        return await db.pool.unsafe(text, ...rest)
+      },
+    }
+    try {
+      await expect(page('', 0, SCOPE, deleting)).rejects.toMatchObject({ httpStatus: 503 })
+    } finally {
+      await db.sql`insert into disclosure_state default values`
+    }
+  })
+})
+
+describe('of requests for a list that nobody has counted,', () => {
+  /** Holds each count until it is released. */
+  function holding() {
+    const held: { release(): void; fail(error: Error): void }[] = []
+    const runner: Runner = {
+      unsafe: async (text, ...rest) => {
+        if (kindsOf([text])[0] === 'count') {
+          const { promise, resolve, reject } = Promise.withResolvers<void>()
+          held.push({ release: resolve, fail: reject })
+          await promise
+        }
+        return await db.pool.unsafe(text, ...rest)
+      },
+    }
+    return { held, runner }
+  }
+  const some = (number: number, runner: Runner) =>
+    Array.from({ length: number }, (_, at) => page('', 10 * at, SCOPE, runner).then(({ count }) => count))
+  const ready = async (held: unknown[], count: number) => {
+    while (held.length < count) await Bun.sleep(1)
+  }
+
+  test('one counts, and the others wait for it', async () => {
+    await page('filter[user_ids][]=1', 0)
+    const { held, runner } = holding()
+    db.sent = []
+    const pages = some(5, runner)
+    await ready(held, 1)
+    held[0]?.release()
+    expect(await Promise.all(pages)).toEqual([150, 150, 150, 150, 150])
+    expect(kindsOf(db.sent).filter(kind => kind === 'count')).toHaveLength(1)
+  })
+
+  test('the next one counts after a count that fails, and none but the first fails', async () => {
+    await page('filter[user_ids][]=1', 0)
+    const { held, runner } = holding()
+    const pages = some(4, runner)
+    const outcomes = Promise.allSettled(pages)
+    await ready(held, 1)
+    held[0]?.fail(new Error('cut'))
+    await ready(held, 2)
+    held[1]?.release()
+    expect((await outcomes).map(({ status }) => status)).toEqual([
+      'rejected',
+      ...Array.from({ length: 3 }, () => 'fulfilled' as const),
+    ])
+  })
+
+  test('one whose client has gone or whose time is over leaves, and the others get their page', async () => {
+    await page('filter[user_ids][]=1', 0)
+    const { held, runner } = holding()
+    const [first] = some(1, runner)
+    await ready(held, 1)
+    const waiting = (patience: Parameters<typeof readPage>[4]) =>
+      readPage(runner, memory, tokenOf(SCOPE), listQuery(''), patience).then(
+        () => 'page',
+        error => error.constructor.name,
+      )
+    const client = new AbortController()
+    const gone = waiting({ signal: client.signal })
+    const late = waiting({ deadline: performance.now() + 5 })
+    const patient = waiting({ deadline: performance.now() + 60_000 })
+    client.abort()
+    expect([await gone, await late]).toEqual(['ClientGone', 'StatementTimeout'])
+    held[0]?.release()
+    expect([await first, await patient]).toEqual([150, 'page'])
+  })
 })

@@ -1,0 +1,49 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { exportRecords as r } from '../../db/schema.ts'
+import { type Filter, isBigint } from '../contract.ts'
+import { isFound, SEARCHES, searchValues } from './search.ts'
+
+/** Values of a statement's placeholders, by name. */
+export type Values = Record<string, unknown>
+
+/** The SQL of each filter but organizations and products, which narrow the two sets of the scope. */
+const conditions: Record<string, SQL> = {
+  start_date: sql`${r.certifiedOn} >= ${sql.placeholder('start_date')}::date`,
+  end_date: sql`${r.certifiedOn} <= ${sql.placeholder('end_date')}::date`,
+  user_ids: sql`${r.userId} = any (${sql.placeholder('user_ids')}::bigint[])`,
+  seids: sql`${r.seid} = any (${sql.placeholder('seids')}::text[])`,
+  proctor_ids: sql`${r.proctorIds} && ${sql.placeholder('proctor_ids')}::bigint[]`,
+  user_record_status: sql`${r.isArchived} = (${sql.placeholder('user_record_status')} = 'archived')`,
+  legacy_record: sql`${r.legacyRecord} = ${sql.placeholder('legacy_record')}::boolean`,
+  ...Object.fromEntries(SEARCHES.map(search => [search, isFound(search)])),
+}
+
+/** The names of the conditions of a filter that constrain anything, and their values. */
+export function constraints(filter: Filter): { filters: string[]; values: Values } {
+  const values: Values = {
+    start_date: filter.start_date,
+    end_date: filter.end_date,
+    user_ids: filter.user_ids?.filter(isBigint),
+    seids: filter.seids,
+    proctor_ids: filter.proctor_ids?.filter(isBigint),
+    user_record_status: onlyOne(filter.user_record_status),
+    legacy_record: onlyOne(filter.legacy_record),
+    ...(filter.search && searchValues(filter.search)),
+  }
+  return { filters: Object.keys(conditions).filter(name => values[name] !== undefined), values }
+}
+
+/** The value of a two-valued filter; both of them together constrain nothing. */
+const onlyOne = <Value>(values: Value[] = []) => (new Set(values).size === 1 ? values[0] : undefined)
+
+/** The conditions of these filters for a record. */
+export const conditionsOf = (filters: string[]): SQL[] => filters.map(name => conditions[name] as SQL)
+
+/** All of some conditions, a line each. */
+export const allOf = (all: SQL[]): SQL => sql.join(all, and)
+
+const and = sql`
+      and `
+
+/** Filters that leave few records, which an index finds: a walk along the sort key might read all others first. */
+export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']

@@ -1,0 +1,211 @@
+import { LRUCache } from 'lru-cache'
+import type { ListQuery } from '../contract.ts'
+import { type RawRow, type Runner, rawStatement, type Statement, text } from '../database/statement.ts'
+import { type Access, type AccessRow, accessOf } from './access.ts'
+import { isRecorded, type Shown } from './disclosure.ts'
+import { NARROW_FILTERS, type Values } from './filters.ts'
+import { type Entry, List, START } from './list.ts'
+import { COUNT, type Counting, countSql, PAGE, pageSql, type Shape } from './list-sql.ts'
+import type { PageMemory } from './page-memory.ts'
+import { isOneLetter, searchOf } from './search.ts'
+
+/** A page, as plain OFFSET and count(*) find it in one snapshot of the present data. */
+export interface Page {
+  access: Access
+  /** How many records match. */
+  count: number
+  /** The documents with commas between. They stay bytes: decoding would take a tenth of the time of a page. */
+  documents: Uint8Array
+  /** How many documents. */
+  size: number
+  /** Their ids, if disclosures are recorded. */
+  shown: Shown
+}
+
+/** A request for a page, as far as it is known before its statements. */
+export interface PageRequest {
+  db: Runner
+  memory: PageMemory
+  token: Uint8Array
+  query: ListQuery
+  filters: string[]
+  /** As last read. Each statement compares it. */
+  access: Access
+  /** The values of the token, its scope, the two sets that are read, and the filters. */
+  given: Values
+  /** Whether kept counts are known to be wrong. */
+  isExact: boolean
+}
+
+/**
+ * Why there is no page.
+ * - outdated: scope, version, or the recording of disclosures is another one than remembered.
+ * - contradicted: the page has other records than its count says, after writes past the triggers.
+ */
+type NoPage = 'outdated' | 'contradicted'
+
+/** Numbers of records. Tests of small lists lower them. */
+export const LIMITS = {
+  /** Up to so many are gathered and sorted for each page: 5 ms. More are walked along the index of the sort. */
+  short: 2500,
+  /** A search in a scope of so many looks at each of them. In a larger one, it begins with the people that it finds. */
+  smallScope: 50_000,
+}
+/** The reaches of pages; the first is that of every walk. */
+const REACHES = [1e3, 1e5, 1e7, 1e9] as const
+const [NEAR] = REACHES
+/** A page that skips and reads no more may read documents on the way, if a third of all records match. */
+const ON_THE_WAY = 200
+
+/** Counts a list; undefined if the token has another scope. */
+export async function countList(request: PageRequest): Promise<List | undefined> {
+  const { db, given, filters, access, isExact } = request
+  const counting = countingOf(request)
+  const [found] = await statementOf(counting, countSql, false)(db, given)
+  const row = COUNT.read(found)
+  if (!hasScope(request, found && row)) return undefined
+  const number = (column: Buffer | null) => Number(text(column))
+  const isKept = !isExact && filters.every(name => name === searchOf(filters))
+  return new List({
+    version: text(row.version),
+    isRecorded: isRecorded(row.recording, access.clientId),
+    count: number(row.count),
+    isProven: !isKept,
+    ofScope: number(row.ofScope),
+    all: number(row.all),
+  })
+}
+
+/** Reads a page of a list from its nearest cursor or end. */
+export async function rememberedPage(request: PageRequest, list: List): Promise<Page | NoPage> {
+  const { query, given, access } = request
+  const { count, version } = list
+  const offset = Math.min(query.offset, count)
+  const shown = Math.min(query.page, count - offset)
+  // One record more tells whether the list ends here. An empty page need not ask again.
+  const looksFurther = query.offset + query.page >= count && (shown > 0 || !list.isProven)
+  const isWalk = wayOf(request, list) === 'walked'
+  const entry = isWalk ? list.nearest(query, offset, shown, looksFurther) : { ...START, skip: offset }
+  const size = looksFurther && !entry.isBackward ? shown + 1 : shown
+  const skip = size > 0 ? entry.skip : 0
+  const shape = shapeOf(request, list, { ...entry, skip }, size, looksFurther)
+  const [found] = await statementOf(
+    shape,
+    pageSql,
+    !shape.hasSets,
+  )(request.db, {
+    ...{ ...given, version, size, skip },
+    ...{ key: entry.cursor?.key, id: entry.cursor?.id },
+  })
+  const row = PAGE.read(found)
+  if (!hasScope(request, found && row)) return 'outdated'
+  const isOn = isRecorded(row.recording, access.clientId)
+  if (version === null || text(row.version) !== version || isOn !== list.isRecorded) return 'outdated'
+  if (Number(text(row.size)) !== shown) return 'contradicted'
+  if (size > shown) list.isProven = true
+  const [key, id] = [text(row.lastKey), text(row.lastId)]
+  if (isWalk && key !== null && id !== null) list.noteCursor(query, { offset: offset + shown, key, id })
+  return pageOf(request, count, row, isOn)
+}
+
+/** Reads a page whose list is counted by the same statement. @param like the last known state of the list, for estimates */
+export async function countedPage(request: PageRequest, like: List): Promise<Page | NoPage> {
+  const { query, given, access, db } = request
+  const { offset, page } = query
+  const entry = { ...START, skip: offset > like.count ? FAR : offset }
+  // The ids are read in any case: the switch of disclosures may be turned at this moment.
+  const shape = {
+    ...shapeOf(request, { ...like, isRecorded: true }, entry, page, true),
+    hasSets: true,
+    counting: countingOf(request),
+  }
+  const [found] = await statementOf(shape, pageSql, false)(db, { ...given, size: page, skip: offset })
+  const row = PAGE.read(found)
+  if (!hasScope(request, found && row)) return 'outdated'
+  const isOn = isRecorded(row.recording, access.clientId)
+  const count = Number(text(row.count))
+  if (Number(text(row.size)) !== Math.max(0, Math.min(page, count - offset))) return 'contradicted'
+  return pageOf(request, count, row, isOn)
+}
+
+/** A stand-in for the count of a list that is not known yet. */
+const FAR = 1e9 - 1000
+
+function pageOf(
+  { memory, token, access }: PageRequest,
+  count: number,
+  row: ReturnType<typeof PAGE.read>,
+  isOn: boolean,
+): Page {
+  return {
+    access: memory.accessOf(token) ?? access,
+    count,
+    documents: row.documents ?? new Uint8Array(),
+    size: Number(text(row.size)),
+    shown: isOn
+      ? { assessments: text(row.assessments), people: text(row.people) }
+      : { assessments: null, people: null },
+  }
+}
+
+/** Whether a row is of the scope that the request has read. @throws HttpError 401 or 400 if it is of none */
+function hasScope({ memory, token, access }: PageRequest, row: AccessRow | undefined): boolean {
+  const now = accessOf(row)
+  memory.noteAccess(token, now)
+  return now.scope === access.scope
+}
+
+function countingOf({ filters, given, isExact }: PageRequest): Counting {
+  return { filters, isExact, isLetter: isOneLetter(given) }
+}
+
+/** The text of a page: for an entry, and as many records as are read. */
+function shapeOf(
+  { query, filters }: PageRequest,
+  list: Pick<List, 'count' | 'ofScope' | 'all' | 'isRecorded'>,
+  { cursor, isBackward, skip }: Entry,
+  size: number,
+  looksFurther: boolean,
+): Shape {
+  const { sort, order, filter } = query
+  const way = wayOf({ filters }, list)
+  const reach = REACHES.find(reach => skip + size <= reach) ?? 1e9
+  const isNarrowed = filter.organization_ids !== undefined || filter.product_ids !== undefined
+  const isOfWalk = way === 'walked' && filters.length === 0 && reach === NEAR && !isNarrowed
+  const isDense = isOfWalk && skip + size <= ON_THE_WAY && list.count * 3 >= list.all
+  return {
+    ...{ sort, order, filters, isBackward, reach },
+    way: isDense ? 'dense' : way,
+    hasCursor: cursor !== undefined,
+    isAtEnd: sort === 'product_name' && (cursor === undefined || looksFurther),
+    hasSets: !isOfWalk,
+    isRecorded: list.isRecorded,
+  }
+}
+
+/** How the records of a list are found. */
+function wayOf(
+  { filters }: Pick<PageRequest, 'filters'>,
+  { count, ofScope }: Pick<List, 'count' | 'ofScope'>,
+): Shape['way'] {
+  const isShort = count <= LIMITS.short || filters.some(name => NARROW_FILTERS.includes(name))
+  if (!isShort) return 'walked'
+  return searchOf(filters) && ofScope <= LIMITS.smallScope ? 'gathered in scope' : 'gathered'
+}
+
+/** Filters make 24,000 texts. */
+const statements = new LRUCache<string, Statement<Values, RawRow>>({ max: 1000 })
+
+/** The statement of a shape. Those of a walk are few, and prepared. Others are planned for their values. */
+function statementOf<Of extends object>(
+  shape: Of,
+  sqlOf: (shape: Of) => ReturnType<typeof pageSql>,
+  isPrepared: boolean,
+): Statement<Values, RawRow> {
+  const key = JSON.stringify(shape)
+  const known = statements.get(key)
+  if (known) return known
+  const statement = rawStatement<Values>(sqlOf(shape), isPrepared)
+  statements.set(key, statement)
+  return statement
+}

@@ -1,0 +1,80 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import type { Filter } from '../../src/contract.ts'
+import type { Scope } from '../support/oracle.ts'
+import { heapFetches, indexes, indexesOfRecords, readsAll, recordsRead } from './paging/explain.ts'
+import { ORGANIZATIONS, PRODUCTS_35, RECORDS, useManyRecords } from './paging/many-records.ts'
+
+/** The plans of counts. */
+
+const many = useManyRecords()
+const ids = Array.from({ length: ORGANIZATIONS }, (_, n) => n + 1).filter(id => id % 5 > 0)
+const BROAD: Scope = { organizations: ids, products: PRODUCTS_35 }
+
+describe('a count', () => {
+  const plan = async (scope: Scope, filter: Filter) => {
+    const { count } = await many.explainer.explain(scope, { filter })
+    return { whole: count }
+  }
+
+  test.each<[string, Filter]>([
+    ['days', { start_date: '2016-01-01' }],
+    ['archived educators', { user_record_status: ['archived'] }],
+    ['native records', { legacy_record: [false] }],
+  ])('of %s reads an index that has days, and compares the sets with constants', async (_, filter) => {
+    const { whole } = await plan(BROAD, filter)
+    expect(indexesOfRecords(whole).join()).toMatch(/^export_records_(organization_)?certified_on$/)
+    expect(heapFetches(whole)).toBe(0)
+    // Postgres makes hash tables of such arrays.
+    expect(JSON.stringify(whole)).toContain("product_id = ANY ('{1,2,3,")
+  })
+
+  test.each<[string, Filter, number]>([
+    ['a product by its whole name', { search: 'product 17' }, 0],
+    ['all products', { search: 'product' }, 0],
+    ['a person', { search: 'abcde' }, RECORDS / 100],
+  ])('of a search for %s reads the records of people alone', async (_, filter, most) => {
+    const { whole } = await plan(BROAD, filter)
+    expect(readsAll(whole)).toBe(false)
+    expect(indexes(whole)).toContain('export_people_names_key')
+    expect(new Set([...indexesOfRecords(whole), 'export_records_user_id'])).toEqual(
+      new Set(['export_records_user_id']),
+    )
+    expect(recordsRead(whole)).toBeLessThanOrEqual(most)
+  })
+
+  test('of a search for two letters reads the people once, and their records by index', async () => {
+    const { whole } = await plan(BROAD, { search: 'ab' })
+    expect(readsAll(whole)).toBe(false)
+    expect(indexes(whole)).not.toContain('export_people_names_key')
+    expect(new Set(indexesOfRecords(whole))).toEqual(new Set(['export_records_user_id']))
+    expect(recordsRead(whole)).toBeLessThan(RECORDS)
+  })
+
+  test('of a search for one letter, which most people have in their names, reads all records once', async () => {
+    const { whole } = await plan(BROAD, { search: 'a' })
+    expect(whole.map(node => node['Node Type']).filter(type => type.includes('Join'))).toContain('Hash Join')
+    expect(recordsRead(whole)).toBeLessThanOrEqual(RECORDS)
+  })
+
+  test.each<[string, Filter, string]>([
+    ['users', { user_ids: ['77', '78'] }, 'export_records_user_id'],
+    ['seids', { seids: ['S-77'] }, 'export_records_seid'],
+    ['proctors', { proctor_ids: ['7'] }, 'export_records_proctor_ids'],
+  ])('of %s reads their index', async (_, filter, index) => {
+    const { whole } = await plan(BROAD, filter)
+    expect(indexesOfRecords(whole)).toEqual([index])
+    expect(recordsRead(whole)).toBeLessThan(RECORDS / 50)
+  })
+
+  test('of few organizations reads their records alone', async () => {
+    const few = { ...BROAD, organizations: [401, 402, 403] }
+    const { whole } = await plan(few, { start_date: '2016-01-01' })
+    expect(readsAll(whole)).toBe(false)
+    expect(recordsRead(whole)).toBeLessThan(RECORDS / 50)
+  })
+})
+
+beforeAll(async () => {
+  // As a service in use: the index of the products is vacuumed, too.
+  await many.database.sql`vacuum export_records`
+})
