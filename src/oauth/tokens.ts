@@ -71,7 +71,8 @@ const selectEnded = statement<{ token: Uint8Array }, { clientId: string; why: st
 
 /**
  * The row of a token that was issued; a row without a time for another secret of a client; no row for an unknown client.
- * Sent again, after its connection was cut, it returns the row that is there.
+ * Sent again, after its connection was cut, it returns the row that is there. It does not wait until the row is on the
+ * disk, or on a standby: if a crash takes the token, its client gets 401 and asks for another one.
  */
 const insertToken = statement<
   { token: Uint8Array; client: string; secret: Uint8Array; lifetime: number },
@@ -80,7 +81,7 @@ const insertToken = statement<
   with issued as (
     insert into ${t} (digest, secret_id, created_at, expires_at)
     select ${sql.placeholder('token')}::bytea, ${live.id}, greatest(now(), ${live.createdAt}), now() + make_interval(secs => ${sql.placeholder('lifetime')})
-    from ${live}
+    from ${live}, set_config('synchronous_commit', 'off', true)
     where ${live.clientId} = ${sql.placeholder('client')} and ${live.digest} = ${sql.placeholder('secret')}::bytea
     on conflict (digest) do update set created_at = ${t.createdAt}
     returning floor(extract(epoch from ${t.createdAt}))::bigint as created_at
