@@ -54,5 +54,5 @@ export function maskedUrl(value: string): string {
 function maskedParameter(parameter: string): string {
   const [name = '', ...value] = parameter.split('=')
   if (value.length === 0) return '***'
-  return /pass|secret|key/i.test(name) ? `${name}=***` : parameter
+  return /pass|secret|key|%/i.test(name) ? `${name}=***` : parameter
 }

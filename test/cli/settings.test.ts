@@ -43,7 +43,7 @@ async function errorWith(env: Record<string, string>, ...args: string[]): Promis
 }
 
 describe('DATABASE_URL', () => {
-  const FORM = /postgres:\/\/user:password@host:port\/name$/
+  const FORM = /postgres:\/\/user:password@host:port\/name, with .* "@" as %40 in user and password$/
 
   test('that is unset or blank ends serve, migrate, import and integration create, with an error that names the form of the URL', async () => {
     const commands = [['serve'], ['migrate'], ['import', '-'], ['integration', 'create', 'x']]
@@ -56,7 +56,11 @@ describe('DATABASE_URL', () => {
 
   test.each([
     ...['nonsense', 'postgres:/host/name', 'embedded:./data', `mysql://user:${SECRET}@127.0.0.1/x`],
-    ...[`postgres://user:${SECRET}#x@127.0.0.1/x`, `postgres://user:${SECRET}@127.0.0.1:99999/x`],
+    ...[`postgres://user:${SECRET}@x@127.0.0.1/x`, `postgres://user:${SECRET}/x@127.0.0.1/x`],
+    ...[
+      `postgres://user:${SECRET}@127.0.0.1:99999/x`,
+      `postgres://user:0@x/${SECRET}?${SECRET}=1@127.0.0.1/x`,
+    ],
   ])('that is not the URL of a database is refused with the form of the URL: %s', async url => {
     expect(await errorWith({ DATABASE_URL: url })).toMatch(FORM)
   })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { openDatabase } from '../../src/database/database.ts'
@@ -38,14 +39,18 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('may have parameters of libpq without effect on axport, and parameters of the server', () => {
-    const read = readPostgresUrl('postgres://u:p%25@h/d?gssencmode=prefer&prepare=false&work_mem=1MB')
-    expect(read).toMatchObject({
-      login: { user: 'u', password: 'p%', database: 'd' },
-      prepare: false,
-      target: 'any',
-    })
-    expect(read.parameters).toEqual({ work_mem: '1MB' })
+  test('may have parameters of libpq without effect on axport, and those that the server gets', () => {
+    const read = readPostgresUrl(
+      'postgres://u:p%25@h/d?gssencmode=prefer&prepare=false&options=-c%20work_mem%3D1MB&application_name=a',
+    )
+    expect(read).toMatchObject({ login: { user: 'u', database: 'd' }, prepare: false, target: 'any' })
+    expect(read.parameters).toEqual({ options: '-c work_mem=1MB', application_name: 'a' })
+  })
+
+  test('names the user of this process, and the database of its name, if it names none', () => {
+    const { username } = userInfo()
+    expect(readPostgresUrl('postgres://h').login).toEqual({ user: username, database: username })
+    expect(readPostgresUrl('postgres://u@h').login).toEqual({ user: 'u', database: 'u' })
   })
 
   test.each([
@@ -64,14 +69,17 @@ describe('DATABASE_URL', () => {
   test.each([
     ['channel_binding=require', /channel_binding.*remove it/],
     ['sslcert=a.crt&sslkey=a.key', /sslcert.*password/],
-    ['host=/run/postgresql', /hosts or ports before the "\?" and after it/],
+    ['gssencmode=require', /gssencmode.*remove it/],
     ['sslmode=on', /sslmode .*disable, allow, prefer, require, verify-ca, verify-full/],
     ['sslmode=verify-ca', /sslmode=verify-ca .*needs sslrootcert=FILE/],
     ['sslnegotiation=direct', /sslnegotiation=direct .*needs sslmode=require/],
     ['target_session_attrs=master', /target_session_attrs .*any, read-write/],
     ['service=axport', /has service.*write out/],
     ['sslrootcert=/nowhere', /sslrootcert .*names \/nowhere.*ENOENT/],
-    ['no_such_parameter=1', /does not know a parameter in DATABASE_URL/],
+    ['no_such_parameter=1', /has no_such_parameter, which is no parameter of libpq/],
+    ['work_mem=1MB', /has work_mem, which is no parameter of libpq.*options=-c%20NAME%3DVALUE/],
+    ['ssl=false', /has ssl, which is no parameter of libpq/],
+    ['options=-c%20no_such%3D1', /does not know a parameter in DATABASE_URL/],
   ])(
     'with an unsupported parameter is refused in one line that names the parameter: %s',
     async (parameter, message) => {

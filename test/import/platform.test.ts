@@ -254,7 +254,7 @@ describe('the platform of a feed', () => {
   })
 
   test('may be slower than the timeouts in its URL', async () => {
-    const url = `${platform.url}?statement_timeout=100&idle_in_transaction_session_timeout=100&lock_timeout=100`
+    const url = `${platform.url}?options=${['statement_timeout', 'idle_in_transaction_session_timeout', 'lock_timeout'].map(name => `-c%20${name}%3D100`).join('%20')}`
     const queries = folderOf({ 'organizations.sql': `select 1 as id, 'x' || pg_sleep(0.3)::text as name` })
     expect(await messageOf(round(database.sql, url, { queries, feed: 'slow' }))).toBe('it was loaded')
   })

@@ -189,7 +189,7 @@ export class World {
 function urlOf(names: string[], { wanted }: Setting): PostgresUrl {
   return {
     addresses: names.map(host => ({ host, port: 5432 })),
-    login: {},
+    login: { user: 'u', database: 'd' },
     encryption: { mode: 'disable', isDirect: false },
     target: wanted,
     prepare: true,
