@@ -10,16 +10,14 @@ import {
 } from './unicode-3.2.ts'
 
 /** How a server asks for the password. */
-type Method = 'cleartext' | 'md5' | 'scram-sha-256'
+export type Method = 'cleartext' | 'md5' | 'scram-sha-256'
 
 /**
  * The option `password` of postgres.js: the bytes that libpq sends or digests. They are prepared for SCRAM alone. Only its
- * patched version (patches/) passes the method, and takes bytes; its types are those of the original.
+ * patched version (patches/) passes the method, and takes bytes; its types do not have that.
  */
-export function passwordOf(password: Buffer): () => string {
-  const bytes = (method: Method) => (method === 'scram-sha-256' ? saslprep(password) : password)
-  return bytes as unknown as () => string
-}
+export const passwordOf = (password: Buffer) => (method: Method) =>
+  method === 'scram-sha-256' ? saslprep(password) : password
 
 /**
  * The bytes of a password after SASLprep (RFC 4013), as Postgres and libpq do that. They leave a password as it is that is

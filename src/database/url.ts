@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { Failure } from '../errors.ts'
 import { readNamed } from '../files.ts'
-import { passwordOf } from './password.ts'
+import { type Method, passwordOf } from './password.ts'
 import { NOT_A_URL, Parameters } from './url-parameters.ts'
 
 /** Where a server listens: host and port, or a unix socket. */
@@ -50,7 +50,7 @@ export interface PostgresUrl {
   /** In the order of the attempts. */
   addresses: Address[]
   /** By default the user of this process, and the database of its name. */
-  login: { user: string; database: string; password?: () => string }
+  login: { user: string; database: string; password?: (method: Method) => Buffer }
   encryption: Encryption
   target: keyof typeof TARGETS
   /** Whether commands may prepare statements. */

@@ -45,7 +45,8 @@ export function client(
   // openSocket() does what these three are for.
   const done = { ssl: false, keep_alive: 0, connect_timeout: 0 }
   const all = { ...url.login, connection, prepare: url.prepare, onnotice: () => {}, ...done, socket }
-  return postgres({ ...all, ...options })
+  // Its types do not have the password as the patch takes it.
+  return postgres({ ...all, ...options } as Options<Record<string, PostgresType>>)
 }
 
 /** What a connection sends its statements through: postgres.js on a socket, or a simulation. */
