@@ -18,9 +18,21 @@ import {
  * JavaScript date has no microseconds.
  */
 
-const id = (name: string) => bigint(name, { mode: 'bigint' })
+const id = customType<{ data: string; driverData: string }>({ dataType: () => 'bigint' })
+/** drizzle makes identities of its own type alone. */
+const identity = (name: string) => bigint(name, { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity()
 const timestamptz = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
 const digest = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' })
+
+export const organizations = pgTable('organizations', {
+  id: id('id').primaryKey(),
+  name: text('name').notNull(),
+})
+
+export const products = pgTable('products', {
+  id: id('id').primaryKey(),
+  name: text('name').notNull(),
+})
 
 export const exportRecords = pgTable('export_records', {
   id: id('id').primaryKey(),
@@ -61,7 +73,7 @@ export const disclosureState = pgTable('disclosure_state', {
 })
 
 export const integrations = pgTable('integrations', {
-  id: id('id').primaryKey().generatedAlwaysAsIdentity(),
+  id: identity('id'),
   clientId: text('client_id').notNull().unique(),
   name: text('name').notNull(),
   organizationIds: id('organization_ids').array().notNull().default(sql`'{}'`),
@@ -78,8 +90,8 @@ export const integrations = pgTable('integrations', {
 })
 
 export const integrationSecrets = pgTable('integration_secrets', {
-  id: id('id').primaryKey().generatedAlwaysAsIdentity(),
-  integrationId: id('integration_id').notNull(),
+  id: identity('id'),
+  integrationId: bigint('integration_id', { mode: 'bigint' }).notNull(),
   digest: digest('digest').notNull(),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   expiresAt: timestamptz('expires_at'),
@@ -88,7 +100,7 @@ export const integrationSecrets = pgTable('integration_secrets', {
 
 export const accessTokens = pgTable('access_tokens', {
   digest: digest('digest').primaryKey(),
-  secretId: id('secret_id').notNull(),
+  secretId: bigint('secret_id', { mode: 'bigint' }).notNull(),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   expiresAt: timestamptz('expires_at').notNull(),
 })

@@ -1,4 +1,6 @@
-import { iso } from '../database/statement.ts'
+import { and, count, eq, gt, isNotNull, sql } from 'drizzle-orm'
+import { integrations as i, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { bigints, isoOf, NOW, orm } from '../database/orm.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
@@ -22,23 +24,23 @@ export async function createIntegration(
   // Unique, and need not be unguessable: a client id is public.
   const clientId = randomText(24)
   const clientSecret = randomText(SECRET_LENGTH)
-  return await transact(db, async sql => {
-    await setHost(sql)
+  return await transact(db, async client => {
+    const tx = orm(client)
+    await setHost(client)
     // One statement, so that the history has one event.
-    await sql`
+    await tx.execute(sql`
       with integration as (
-        insert into integrations
+        insert into ${i}
           (client_id, name, purpose, contact, organization_ids, product_ids, all_organizations, all_products)
         values (
           ${clientId}, ${name}, ${purpose}, ${contact},
-          ${await existing(sql, 'organizations', organizations)}::bigint[],
-          ${await existing(sql, 'products', products)}::bigint[],
+          ${bigints(await existing(tx, 'organizations', organizations))},
+          ${bigints(await existing(tx, 'products', products))},
           ${organizations === 'all'}, ${products === 'all'}
         )
         returning id
       )
-      insert into integration_secrets (integration_id, digest)
-      select id, ${sha256(clientSecret)}::bytea from integration`
+      insert into ${s} (integration_id, digest) select id, ${sha256(clientSecret)}::bytea from integration`)
     return { clientId, clientSecret }
   })
 }
@@ -54,23 +56,26 @@ export async function rotateSecret(
   { graceSeconds, force }: { graceSeconds?: number; force?: boolean },
 ): Promise<Credentials & { oldSecretEndsAt: string | null }> {
   const isAtOnce = graceSeconds === undefined
-  return await changeIntegration(db, clientId, async (sql, { id }) => {
-    const [inGrace] = await sql<{ endsAt: string; tokens: string }[]>`
-      select ${iso(sql, sql`s.expires_at`)} as "endsAt",
-        (select count(*) from access_tokens t where t.secret_id = s.id and t.expires_at > now()) as tokens
-      from integration_secrets s
-      where s.integration_id = ${id} and s.expires_at > now()`
+  return await changeIntegration(db, clientId, async (tx, { id }) => {
+    const ofIntegration = eq(s.integrationId, id)
+    const [inGrace] = await tx
+      .select({ endsAt: isoOf(s.expiresAt), tokens: count(t.digest) })
+      .from(s)
+      .leftJoin(t, and(eq(t.secretId, s.id), gt(t.expiresAt, NOW)))
+      .where(and(ofIntegration, gt(s.expiresAt, NOW)))
+      .groupBy(s.id)
     if (inGrace && !force)
       throw new Failure(
         `a rotation is under way: the older secret works until ${inGrace.endsAt} (live tokens: ${inGrace.tokens}), and rotating now would end ${isAtOnce ? 'both secrets' : 'it'} at once: wait, or repeat with --force`,
       )
-    await sql`
-      delete from integration_secrets where integration_id = ${id} and (${isAtOnce} or expires_at is not null)`
-    const [old] = await sql<{ endsAt: string }[]>`
-      update integration_secrets set expires_at = now() + make_interval(secs => ${graceSeconds ?? 0})
-      where integration_id = ${id} returning ${iso(sql, sql`expires_at`)} as "endsAt"`
+    await tx.delete(s).where(and(ofIntegration, isAtOnce ? undefined : isNotNull(s.expiresAt)))
+    const [old] = await tx
+      .update(s)
+      .set({ expiresAt: sql`now() + make_interval(secs => ${graceSeconds ?? 0})` })
+      .where(ofIntegration)
+      .returning({ endsAt: isoOf(s.expiresAt) })
     const clientSecret = randomText(SECRET_LENGTH)
-    await sql`insert into integration_secrets (integration_id, digest) values (${id}, ${sha256(clientSecret)})`
+    await tx.insert(s).values({ integrationId: id, digest: sha256(clientSecret) })
     return { clientId, clientSecret, oldSecretEndsAt: old?.endsAt ?? null }
   })
 }

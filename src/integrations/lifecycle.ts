@@ -1,5 +1,8 @@
 import { hostname } from 'node:os'
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
+import { integrations as i } from '../../db/schema.ts'
+import { NOW, type Orm, orm } from '../database/orm.ts'
 import { requireFiringTriggers } from '../database/session-role.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
@@ -10,16 +13,19 @@ export interface Description {
   contact: string | null
 }
 
-/** The columns of an integration that its changes depend on; ids as decimal strings. */
-export interface IntegrationRow extends Description {
-  id: string
-  name: string
-  organizations: string[]
-  products: string[]
-  /** Whether the set was given as "all"; it has the ids that existed then. */
-  all_organizations: boolean
-  all_products: boolean
+/** The columns of an integration that its changes depend on. */
+const COLUMNS = {
+  id: i.id,
+  name: i.name,
+  purpose: i.purpose,
+  contact: i.contact,
+  organizationIds: i.organizationIds,
+  productIds: i.productIds,
+  allOrganizations: i.allOrganizations,
+  allProducts: i.allProducts,
 }
+
+export type IntegrationRow = Pick<typeof i.$inferSelect, keyof typeof COLUMNS>
 
 /** The failure of a command whose client id does not exist. */
 export const unknownIntegration = (clientId: string): Failure =>
@@ -29,25 +35,23 @@ export const unknownIntegration = (clientId: string): Failure =>
  * Sets the host that the history records for this transaction: over a unix socket a server sees no address.
  * @throws Failure if the triggers that write the history would not fire
  */
-export async function setHost(sql: TransactionSql): Promise<void> {
-  await requireFiringTriggers(sql, 'nothing was changed')
-  await sql`select set_config('axport.host', ${hostname()}, true)`
+export async function setHost(client: TransactionSql): Promise<void> {
+  await requireFiringTriggers(client, 'nothing was changed')
+  await orm(client).execute(sql`select set_config('axport.host', ${hostname()}, true)`)
 }
 
 /** Runs `work` on an integration in one transaction, which locks its row. @throws Failure for an unknown integration */
 export async function changeIntegration<Result>(
   db: CommandSql,
   clientId: string,
-  work: (sql: TransactionSql, integration: IntegrationRow) => Promise<Result>,
+  work: (tx: Orm, integration: IntegrationRow) => Promise<Result>,
 ): Promise<Result> {
-  return await transact(db, async sql => {
-    await setHost(sql)
-    const [integration] = await sql<IntegrationRow[]>`
-      select id, name, purpose, contact, organization_ids as organizations, product_ids as products,
-        all_organizations, all_products
-      from integrations where client_id = ${clientId} for update`
+  return await transact(db, async client => {
+    const tx = orm(client)
+    await setHost(client)
+    const [integration] = await tx.select(COLUMNS).from(i).where(eq(i.clientId, clientId)).for('update')
     if (!integration) throw unknownIntegration(clientId)
-    return await work(sql, integration)
+    return await work(tx, integration)
   })
 }
 
@@ -57,9 +61,9 @@ export async function describeIntegration(
   clientId: string,
   changed: Partial<Description & { name: string }>,
 ): Promise<Description & { name: string }> {
-  return await changeIntegration(db, clientId, async (sql, { id, name, purpose, contact }) => {
+  return await changeIntegration(db, clientId, async (tx, { id, name, purpose, contact }) => {
     const description = { name, purpose, contact, ...changed }
-    await sql`update integrations set ${sql(description, 'name', 'purpose', 'contact')} where id = ${id}`
+    await tx.update(i).set(description).where(eq(i.id, id))
     return description
   })
 }
@@ -69,25 +73,27 @@ export async function describeIntegration(
  * tokens get invalid_token. @throws Failure for an unknown integration
  */
 export async function setDisabled(db: CommandSql, clientId: string, isDisabled: boolean): Promise<boolean> {
-  return await changeIntegration(db, clientId, async (sql, { id }) => {
-    const { count } = await sql`
-      update integrations set disabled_at = ${isDisabled ? sql`now()` : null}
-      where id = ${id} and (disabled_at is null) = ${isDisabled}`
-    return count > 0
+  return await changeIntegration(db, clientId, async (tx, { id }) => {
+    const changed = await tx
+      .update(i)
+      .set({ disabledAt: isDisabled ? NOW : null })
+      .where(and(eq(i.id, id), isDisabled ? isNull(i.disabledAt) : isNotNull(i.disabledAt)))
+      .returning({ id: i.id })
+    return changed.length > 0
   })
 }
 
 /** The name of an integration. @throws Failure for an unknown integration */
 export async function nameOf(db: Sql, clientId: string): Promise<string> {
-  const [row] = await db<{ name: string }[]>`select name from integrations where client_id = ${clientId}`
+  const [row] = await orm(db).select({ name: i.name }).from(i).where(eq(i.clientId, clientId))
   if (!row) throw unknownIntegration(clientId)
   return row.name
 }
 
 /** Deletes an integration with its secrets and tokens; returns its name. @throws Failure for an unknown integration */
 export async function deleteIntegration(db: CommandSql, clientId: string): Promise<string> {
-  return await changeIntegration(db, clientId, async (sql, { id, name }) => {
-    await sql`delete from integrations where id = ${id}`
+  return await changeIntegration(db, clientId, async (tx, { id, name }) => {
+    await tx.delete(i).where(eq(i.id, id))
     return name
   })
 }

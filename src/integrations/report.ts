@@ -1,5 +1,6 @@
-import type { Fragment, Sql } from 'postgres'
-import { iso } from '../database/statement.ts'
+import { type SQL, sql } from 'drizzle-orm'
+import type { Sql } from 'postgres'
+import { isoOf, orm } from '../database/orm.ts'
 import { Failure } from '../errors.ts'
 import { type ExactNumber, parseExact } from './exact-ids.ts'
 import { type Description, unknownIntegration } from './lifecycle.ts'
@@ -37,31 +38,31 @@ export interface ScopeMember {
 
 /** Every integration, oldest first, with the sizes of its sets. */
 export async function listIntegrations(db: Sql): Promise<Summary<number>[]> {
-  const sizes = [db`cardinality(i.organization_ids)`, db`cardinality(i.product_ids)`] as const
-  const rows = await db<{ summary: Summary<number> }[]>`
-    select json_build_object(${summary(db, ...sizes)}) as summary
-    from integrations i ${withTokens(db)} order by i.id`
+  const sizes = [sql`cardinality(i.organization_ids)`, sql`cardinality(i.product_ids)`] as const
+  const rows = await orm(db).execute<{ summary: Summary<number> }>(sql`
+    select json_build_object(${summary(...sizes)}) as summary
+    from integrations i ${WITH_TOKENS} order by i.id`)
   return rows.map(row => row.summary)
 }
 
 /** Everything about one integration. @throws Failure for an unknown integration */
 export async function reportIntegration(db: Sql, clientId: string): Promise<IntegrationReport> {
-  const sets = [members(db, 'organizations'), members(db, 'products')] as const
-  const [row] = await db<{ report: string }[]>`
+  const sets = [members('organizations'), members('products')] as const
+  const [row] = await orm(db).execute<{ report: string }>(sql`
     select json_build_object(
-      ${summary(db, ...sets)},
-      'disabled_at', ${iso(db, db`i.disabled_at`)},
+      ${summary(...sets)},
+      'disabled_at', ${isoOf(sql`i.disabled_at`)},
       'meant_as_all', array_remove(
         array[case when i.all_organizations then 'organizations' end, case when i.all_products then 'products' end], null
       ),
       'come_since', json_build_object(
-        'organizations', ${members(db, 'organizations', true)}, 'products', ${members(db, 'products', true)}
+        'organizations', ${members('organizations', true)}, 'products', ${members('products', true)}
       ),
       'secrets', (
         select coalesce(json_agg(json_build_object(
-          'created_at', ${iso(db, db`s.created_at`)},
-          'ends_at', ${iso(db, db`s.expires_at`)},
-          'last_used_at', ${iso(db, db`s.last_used_at`)},
+          'created_at', ${isoOf(sql`s.created_at`)},
+          'ends_at', ${isoOf(sql`s.expires_at`)},
+          'last_used_at', ${isoOf(sql`s.last_used_at`)},
           'live_tokens', (select count(*) from access_tokens t where t.secret_id = s.id and t.expires_at > now())
         ) order by s.id), '[]')
         from integration_secrets s
@@ -72,15 +73,15 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
         where r.organization_id = any (i.organization_ids) and r.product_id = any (i.product_ids)
       )
     )::text as report
-    from integrations i ${withTokens(db)} where i.client_id = ${clientId}`
+    from integrations i ${WITH_TOKENS} where i.client_id = ${clientId}`)
   if (!row) throw unknownIntegration(clientId)
   const report = parseExact(row.report) as Omit<IntegrationReport, 'obstacles'>
   return { ...report, obstacles: obstacles(report) }
 }
 
 /** SQL: the names and values of a summary for json_build_object, given those of the two sets. */
-function summary(db: Sql, organizations: Fragment, products: Fragment): Fragment {
-  return db`
+function summary(organizations: SQL, products: SQL): SQL {
+  return sql`
     'client_id', i.client_id,
     'name', i.name,
     'purpose', i.purpose,
@@ -89,28 +90,26 @@ function summary(db: Sql, organizations: Fragment, products: Fragment): Fragment
     'organizations', ${organizations},
     'products', ${products},
     'live_tokens', coalesce(live.tokens, 0),
-    'created_at', ${iso(db, db`i.created_at`)},
-    'last_used_at', ${iso(db, db`(select max(last_used_at) from integration_secrets s where s.integration_id = i.id)`)}`
+    'created_at', ${isoOf(sql`i.created_at`)},
+    'last_used_at', ${isoOf(sql`(select max(last_used_at) from integration_secrets s where s.integration_id = i.id)`)}`
 }
 
 /** SQL: joins the number of live tokens. All tokens are read once: they have no index by their secret. */
-function withTokens(db: Sql): Fragment {
-  return db`
+const WITH_TOKENS = sql`
     left join (
       select s.integration_id, count(*) as tokens
       from access_tokens t join integration_secrets s on s.id = t.secret_id
       where t.expires_at > now() and (s.expires_at is null or s.expires_at > now())
       group by s.integration_id
     ) as live on live.integration_id = i.id`
-}
 
 /** SQL: the members of a set as JSON; or those that it lacks, if it was given as "all". */
-function members(db: Sql, set: 'organizations' | 'products', lacking = false): Fragment {
-  const where = lacking ? db`where i.${db(`all_${set}`)} and known.id is null` : db``
-  return db`(
+function members(set: 'organizations' | 'products', lacking = false): SQL {
+  const where = lacking ? sql`where i.${sql.identifier(`all_${set}`)} and known.id is null` : sql``
+  return sql`(
     select coalesce(json_agg(json_build_object('id', id, 'name', m.name) order by id), '[]')
-    from unnest(i.${db(`${set.slice(0, -1)}_ids`)}) as known (id)
-    ${lacking ? db`right` : db`left`} join ${db(set)} m using (id) ${where}
+    from unnest(i.${sql.identifier(`${set.slice(0, -1)}_ids`)}) as known (id)
+    ${lacking ? sql`right` : sql`left`} join ${sql.identifier(set)} m using (id) ${where}
   )`
 }
 
@@ -154,14 +153,14 @@ type ChangedIds = { added?: ExactNumber[]; removed?: ExactNumber[] }
 
 /** The history of one integration or of all, deleted ones included, oldest first. @throws Failure if it has none */
 export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
-  const rows = await db<{ event: string }[]>`
+  const rows = await orm(db).execute<{ event: string }>(sql`
     select row_to_json(h)::text as event
     from (
-      select ${iso(db, db`at`)} as at, client_id, name, purpose, event, changes, role, host
+      select ${isoOf(sql`at`)} as at, client_id, name, purpose, event, changes, role, host
       from integration_history
-      where ${clientId === undefined ? db`true` : db`client_id = ${clientId}`}
+      where ${clientId === undefined ? sql`true` : sql`client_id = ${clientId}`}
       order by id
-    ) as h`
+    ) as h`)
   if (clientId !== undefined && rows.length === 0)
     throw new Failure(`the history has no integration ${clientId}: axport integration history lists all`)
   return rows.map(({ event }) => parseExact(event) as HistoryEvent)

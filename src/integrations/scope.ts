@@ -1,7 +1,9 @@
-import type { TransactionSql } from 'postgres'
+import { eq, sql } from 'drizzle-orm'
+import { integrations as i, organizations, products } from '../../db/schema.ts'
+import { bigints, type Orm } from '../database/orm.ts'
 import type { CommandSql } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import { changeIntegration, type IntegrationRow } from './lifecycle.ts'
+import { changeIntegration } from './lifecycle.ts'
 
 /** Ids as decimal strings, or all that exist at this moment. */
 export type Ids = string[] | 'all'
@@ -29,23 +31,32 @@ interface ChangedSet {
 export async function changeScope(
   db: CommandSql,
   clientId: string,
-  organizations: SetChange,
-  products: SetChange,
+  ofOrganizations: SetChange,
+  ofProducts: SetChange,
 ): Promise<ChangedScope> {
-  return await changeIntegration(db, clientId, async (sql, integration) => {
-    if (organizations.add === 'new' && !integration.all_organizations && !integration.all_products)
+  return await changeIntegration(db, clientId, async (tx, integration) => {
+    if (ofOrganizations.add === 'new' && !integration.allOrganizations && !integration.allProducts)
       throw new Failure(`no set of ${clientId} was given as all: use --organizations all or --products all`)
+    const { organizationIds, productIds, allOrganizations, allProducts } = integration
     const changed = {
-      organizations: await changedSet(sql, 'organizations', integration, organizations),
-      products: await changedSet(sql, 'products', integration, products),
+      organizations: await changedSet(
+        tx,
+        'organizations',
+        organizationIds,
+        allOrganizations,
+        ofOrganizations,
+      ),
+      products: await changedSet(tx, 'products', productIds, allProducts, ofProducts),
     }
-    await sql`
-      update integrations set
-        organization_ids = ${changed.organizations.ids}::bigint[],
-        product_ids = ${changed.products.ids}::bigint[],
-        all_organizations = ${changed.organizations.meantAsAll},
-        all_products = ${changed.products.meantAsAll}
-      where id = ${integration.id}`
+    await tx
+      .update(i)
+      .set({
+        organizationIds: changed.organizations.ids,
+        productIds: changed.products.ids,
+        allOrganizations: changed.organizations.meantAsAll,
+        allProducts: changed.products.meantAsAll,
+      })
+      .where(eq(i.id, integration.id))
     return changed
   })
 }
@@ -55,16 +66,15 @@ export const addNew = (db: CommandSql, clientId: string): Promise<ChangedScope> 
   changeScope(db, clientId, { add: 'new' }, { add: 'new' })
 
 async function changedSet(
-  sql: TransactionSql,
+  tx: Orm,
   table: keyof ChangedScope,
-  integration: IntegrationRow,
+  before: string[],
+  wasMeantAsAll: boolean,
   { replace, add: wanted = [], remove = [] }: SetChange,
 ): Promise<ChangedSet> {
-  const before = integration[table]
-  const wasMeantAsAll = integration[`all_${table}`]
   const add = wanted === 'new' ? (wasMeantAsAll ? 'all' : []) : wanted
-  const after = new Set(replace === undefined ? before : await existing(sql, table, replace))
-  for (const id of await existing(sql, table, add)) after.add(id)
+  const after = new Set(replace === undefined ? before : await existing(tx, table, replace))
+  for (const id of await existing(tx, table, add)) after.add(id)
   // An id to remove need not exist: an organization may have left the data before the scope.
   for (const id of remove === 'all' ? [...after] : remove) after.delete(id)
   const ids = [...after].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
@@ -79,11 +89,12 @@ async function changedSet(
 }
 
 /** These ids, or all ids of the table. @throws Failure that names ids that do not exist */
-export async function existing(sql: TransactionSql, table: keyof ChangedScope, ids: Ids): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select id from ${sql(table)} where ${ids === 'all'} or id = any (${ids === 'all' ? [] : ids}::bigint[]) order by id`
+export async function existing(tx: Orm, name: keyof ChangedScope, ids: Ids): Promise<string[]> {
+  const table = { organizations, products }[name]
+  const wanted = ids === 'all' ? undefined : sql`${table.id} = any (${bigints(ids)})`
+  const rows = await tx.select({ id: table.id }).from(table).where(wanted).orderBy(table.id)
   const found = rows.map(row => row.id)
   const unknown = ids === 'all' ? [] : ids.filter(id => !found.includes(id))
-  if (unknown.length > 0) throw new Failure(`there are no ${table} with these ids: ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new Failure(`there are no ${name} with these ids: ${unknown.join(', ')}`)
   return found
 }

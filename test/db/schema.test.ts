@@ -9,8 +9,6 @@ import { useTestDatabase } from '../support/hooks.ts'
  */
 const LEFT_OUT = [
   'schema_migrations',
-  'organizations',
-  'products',
   'users',
   'assessments',
   'assessment_parts',
