@@ -7,7 +7,10 @@ import { interruptible } from './process.ts'
 import { withDatabase } from './with-database.ts'
 
 /** What an error says of the change of a command, by how far the change is. Each text continues a sentence. */
-export type Change = Record<Commit, string>
+export interface Change extends Record<Commit, string> {
+  /** Whether there may be more to do after a commit, so that the command is run again. */
+  hasMore: boolean
+}
 
 /**
  * The change of a command that runs one transaction.
@@ -19,15 +22,15 @@ export const oneChange = (done: string, undone: string, shown: string): Change =
   none: undone,
   sent: `it is not known whether ${done}; ${shown}`,
   done,
+  hasMore: false,
 })
-
-const DONE_BEFORE = 'what was done before that stays'
 
 /** The change of a command of several transactions that may be run again. */
 export const severalChanges = (undone: string): Change => ({
   none: undone,
   sent: 'it is not known whether the last step was done; run the same command again, which does no harm',
-  done: DONE_BEFORE,
+  done: 'what was done before that stays',
+  hasMore: true,
 })
 
 /** The field of --json for a change of which nobody knows whether it was committed. */
@@ -81,7 +84,7 @@ export async function settled<Result>(
 export function tell(change: Change, error: unknown, commit: Commit): unknown {
   if (error instanceof UncertainFailure) return new Failure(`${error.message}: ${change.sent}`)
   if (verdictOn(error) !== 'cut') return error
-  // A change that is done is not made twice. Of several, there may be more to do.
-  const isOver = commit === 'done' && change.done !== DONE_BEFORE
+  // A change that is done is not made twice.
+  const isOver = commit === 'done' && !change.hasMore
   return new Failure(`${LOST}: ${change[commit]}${isOver ? '' : '; run the same command again'}`)
 }
