@@ -29,6 +29,11 @@ export function orm(client: Sql | TransactionSql) {
   return db
 }
 
+/** The rows of a statement that reads better as SQL than with a builder. */
+export async function rowsOf<Row>(client: Sql | TransactionSql, query: SQL): Promise<Row[]> {
+  return [...(await orm(client).execute(query))] as Row[]
+}
+
 /** The time of the transaction. */
 export const NOW = sql`now()`
 
@@ -36,5 +41,6 @@ export const NOW = sql`now()`
 export const isoOf = (instant: SQLWrapper): SQL<string> =>
   sql<string>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
-/** Ids as one parameter, an array. drizzle would make a list of them. */
+/** Values as one parameter, an array. drizzle would make a list of them. */
 export const bigints = (ids: readonly string[]): SQL => sql`${sql.param(ids)}::bigint[]`
+export const texts = (values: readonly string[]): SQL => sql`${sql.param(values)}::text[]`

@@ -1,4 +1,6 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
+import { rowsOf } from '../database/orm.ts'
 import { conditionOf, historyOf, periodOf, type Question } from './question.ts'
 import { type SearchProgress, slices } from './slices.ts'
 
@@ -35,12 +37,15 @@ const SLICE = 20_000
 export async function* eachDisclosure(db: Sql, question: Question): AsyncGenerator<Found> {
   const history = await historyOf(db, question)
   for await (const slice of slices(db, await periodOf(db, question), SLICE)) {
-    const rows = await db<Disclosure[]>`
+    const rows = await rowsOf<Disclosure>(
+      db,
+      sql`
       select to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, h.client_id, h.name, h.purpose,
         d.request_id, host(d.address) as address, coalesce(d.filters, '{}') as filters, d.key
-      from (select * from disclosures where ${conditionOf(db, question, history, slice)}) as d
+      from (select * from disclosures where ${conditionOf(question, history, slice)}) as d
       join integration_history h on h.id = d.history_id
-      order by d.at, d.key`
+      order by d.at, d.key`,
+    )
     yield { rows: [...rows], progress: slice.progress }
   }
 }

@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { iso, onlyRow } from '../database/statement.ts'
+import { isoOf, rowsOf } from '../database/orm.ts'
+import { onlyRow } from '../database/statement.ts'
 import { findPerson, type Person } from '../tables/people.ts'
 import type { Question } from './question.ts'
 import { readRecordState } from './record.ts'
@@ -36,12 +38,18 @@ export async function reportFor(
   onProgress: (progress: SearchProgress) => void,
 ): Promise<PersonalReport> {
   const { userId } = question
-  const about = await db<Pick<PersonalReport, 'madeAt' | 'timeZone'>[]>`
-    select ${iso(db, db`now()`)} as "madeAt", time_zone as "timeZone" from export_state`
-  const assessments = await db<PersonalReport['assessments']>`
+  const about = await rowsOf<Pick<PersonalReport, 'madeAt' | 'timeZone'>>(
+    db,
+    sql`
+    select ${isoOf(sql`now()`)} as "madeAt", time_zone as "timeZone" from export_state`,
+  )
+  const assessments = await rowsOf<PersonalReport['assessments'][number]>(
+    db,
+    sql`
     select id, document::json->>'assessment_name' as name, document::json->>'organization_name' as organization,
       document::json->>'certified_on' as "certifiedOn"
-    from export_records where user_id = ${userId} order by certified_on, id`
+    from export_records where user_id = ${userId} order by certified_on, id`,
+  )
   const { disclosing, begins } = await readRecordState(db)
   return {
     ...onlyRow(about),

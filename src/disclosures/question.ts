@@ -1,4 +1,6 @@
-import type { Fragment, Sql } from 'postgres'
+import { type SQL, sql } from 'drizzle-orm'
+import type { Sql } from 'postgres'
+import { bigints, rowsOf } from '../database/orm.ts'
 import { Failure } from '../errors.ts'
 
 /** A search in the record of disclosures. A field that is left out matches everything. */
@@ -27,22 +29,25 @@ export interface Period {
  * while the clock was ahead are later than now.
  */
 export async function periodOf(db: Sql, { since, until }: Question): Promise<Period> {
-  const [period] = await db<Period[]>`
+  const [period] = await rowsOf<Period>(
+    db,
+    sql`
     select
-      coalesce(${instant(db, since, 0)}, (select min(at) from disclosures), now())::text as from,
+      coalesce(${instant(since, 0)}, (select min(at) from disclosures), now())::text as from,
       coalesce(
-        ${instant(db, until, 1)},
+        ${instant(until, 1)},
         greatest(clock_timestamp(), (select max(at) + interval '1 microsecond' from disclosures))
-      )::text as to`
+      )::text as to`,
+  )
   if (!period) throw new Error('a select without from gave no row')
   return period
 }
 
 /** @param later days after the beginning of a day */
-function instant(db: Sql, moment: Moment | undefined, later: number): Fragment {
-  if (!moment) return db`null::timestamptz`
-  if ('ago' in moment) return db`now() - make_interval(secs => ${moment.ago})`
-  return db`((${moment.day}::text::date + ${later}::integer)::timestamp at time zone (select time_zone from export_state))`
+function instant(moment: Moment | undefined, later: number): SQL {
+  if (!moment) return sql`null::timestamptz`
+  if ('ago' in moment) return sql`now() - make_interval(secs => ${moment.ago})`
+  return sql`((${moment.day}::text::date + ${later}::integer)::timestamp at time zone (select time_zone from export_state))`
 }
 
 /**
@@ -50,27 +55,26 @@ function instant(db: Sql, moment: Moment | undefined, later: number): Fragment {
  * @param history the rows of integration_history of the integration in question
  */
 export function conditionOf(
-  db: Sql,
   { userId, assessmentId }: Question,
   history: string[] | undefined,
   { from, to }: Period,
-): Fragment {
+): SQL {
   const conditions = [
-    ...(userId === undefined ? [] : [shows(db, 'user_ids', userId)]),
-    ...(assessmentId === undefined ? [] : [shows(db, 'assessment_ids', assessmentId)]),
-    ...(history === undefined ? [] : [db`history_id = any (${history}::bigint[])`]),
+    ...(userId === undefined ? [] : [shows('user_ids', userId)]),
+    ...(assessmentId === undefined ? [] : [shows('assessment_ids', assessmentId)]),
+    ...(history === undefined ? [] : [sql`history_id = any (${bigints(history)})`]),
   ]
   return conditions.reduce(
-    (all, one) => db`${all} and ${one}`,
-    db`at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz`,
+    (all, one) => sql`${all} and ${one}`,
+    sql`at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz`,
   )
 }
 
 /** Ids beyond integer have columns of their own. An answer has few ids: its arrays are unsorted, without an index. */
-function shows(db: Sql, column: 'user_ids' | 'assessment_ids', id: string): Fragment {
+function shows(column: 'user_ids' | 'assessment_ids', id: string): SQL {
   return BigInt(id) <= MAX_INTEGER
-    ? db`${id}::integer = any (${db(column)})`
-    : db`coalesce(${id}::bigint = any (${db(`large_${column}`)}), false)`
+    ? sql`${id}::integer = any (${sql.identifier(column)})`
+    : sql`coalesce(${id}::bigint = any (${sql.identifier(`large_${column}`)}), false)`
 }
 
 const MAX_INTEGER = 2n ** 31n - 1n
@@ -81,7 +85,10 @@ const MAX_INTEGER = 2n ** 31n - 1n
  */
 export async function historyOf(db: Sql, { clientId }: Question): Promise<string[] | undefined> {
   if (clientId === undefined) return undefined
-  const rows = await db<{ id: string }[]>`select id from integration_history where client_id = ${clientId}`
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`select id from integration_history where client_id = ${clientId}`,
+  )
   if (rows.length > 0) return rows.map(({ id }) => id)
   throw new Failure(
     `there never was an integration ${clientId}: axport integration history shows those that there were`,

@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { iso, onlyRow } from '../database/statement.ts'
+import { isoOf, rowsOf } from '../database/orm.ts'
+import { onlyRow } from '../database/statement.ts'
 import { type Disclosing, readDisclosing } from '../tables/disclosing.ts'
 
 /** The extent of the record: answers from before its begin, or while it was off, are not in it. */
@@ -15,13 +17,16 @@ interface RecordState {
 /** The extent of the record of disclosures. */
 export async function readRecordState(db: Sql): Promise<RecordState> {
   const { begins, ahead } = onlyRow(
-    await db<{ begins: string | null; ahead: string | null }[]>`
+    await rowsOf<{ begins: string | null; ahead: string | null }>(
+      db,
+      sql`
       select
         to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as begins,
         to_char(
           case when max(at) > clock_timestamp() then max(at) end at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'
         ) as ahead
       from disclosures`,
+    ),
   )
   return { disclosing: await readDisclosing(db), begins, ahead }
 }
@@ -33,8 +38,8 @@ export async function readRecordState(db: Sql): Promise<RecordState> {
  */
 export async function recordedUntil(db: Sql, requestMs: number): Promise<string> {
   // Rounded up to the next second.
-  const until = db`(clock_timestamp() + make_interval(secs => ${requestMs / 1000 + 1}))`
-  return onlyRow(await db<{ until: string }[]>`select ${iso(db, until)} as until`).until
+  const until = sql`(clock_timestamp() + make_interval(secs => ${requestMs / 1000 + 1}))`
+  return onlyRow(await rowsOf<{ until: string }>(db, sql`select ${isoOf(until)} as until`)).until
 }
 
 /** For people: that answers of the record are later than now, by readRecordState(). */

@@ -1,4 +1,6 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
+import { rowsOf } from '../database/orm.ts'
 import { conditionOf, historyOf, periodOf, type Question } from './question.ts'
 import { type SearchProgress, slices } from './slices.ts'
 
@@ -32,9 +34,12 @@ export async function integrationsShown(
   const history = await historyOf(db, question)
   const groups = new Map<string, Group>()
   for await (const slice of slices(db, await periodOf(db, question), size)) {
-    const found = await db<Group[]>`
+    const found = await rowsOf<Group>(
+      db,
+      sql`
       select history_id as history, count(*)::integer as times, min(at)::text as first, max(at)::text as last
-      from disclosures where ${conditionOf(db, question, history, slice)} group by history_id`
+      from disclosures where ${conditionOf(question, history, slice)} group by history_id`,
+    )
     for (const group of found) {
       const { first, times } = groups.get(group.history) ?? { first: group.first, times: 0 }
       groups.set(group.history, { ...group, first, times: times + group.times })
@@ -54,7 +59,9 @@ interface Group {
 
 /** Adds name and purpose, which several rows of the history may share. */
 async function named(db: Sql, groups: Group[]): Promise<Shown[]> {
-  const rows = await db<{ shown: Shown }[]>`
+  const rows = await rowsOf<{ shown: Shown }>(
+    db,
+    sql`
     select json_build_object(
       'client_id', h.client_id,
       'name', h.name,
@@ -67,6 +74,7 @@ async function named(db: Sql, groups: Group[]): Promise<Shown[]> {
       as g (history bigint, times bigint, first timestamptz, last timestamptz)
     join integration_history h on h.id = g.history
     group by h.client_id, h.name, h.purpose
-    order by max(g.last) desc, h.client_id, h.name, h.purpose`
+    order by max(g.last) desc, h.client_id, h.name, h.purpose`,
+  )
   return rows.map(({ shown }) => shown)
 }

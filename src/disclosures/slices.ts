@@ -1,4 +1,6 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
+import { rowsOf } from '../database/orm.ts'
 import type { Period } from './question.ts'
 
 /** The progress of a search. */
@@ -24,10 +26,13 @@ interface Slice {
 export async function* slices(db: Sql, { from, to }: Period, size: number): AsyncGenerator<Slice> {
   let begin = from
   for (let answers = size; ; answers += size) {
-    const [next] = await db<{ at: string }[]>`
+    const [next] = await rowsOf<{ at: string }>(
+      db,
+      sql`
       select at::text from disclosures
       where at > ${begin}::text::timestamptz and at < ${to}::text::timestamptz
-      order by disclosures.at offset ${size} limit 1`
+      order by disclosures.at offset ${size} limit 1`,
+    )
     const end = next?.at ?? to
     yield { from: begin, to: end, progress: { answers, upTo: end } }
     if (!next) return

@@ -1,4 +1,6 @@
+import { sql } from 'drizzle-orm'
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
+import { rowsOf } from '../database/orm.ts'
 import { onlyRow } from '../database/statement.ts'
 import { firstThree } from '../errors.ts'
 import { type Answer, type Db, ok, wrong } from './answer.ts'
@@ -30,39 +32,45 @@ export async function compareExport(db: Db, isWhole: boolean): Promise<Answer> {
 
 /** Compares rows with what their source renders, in one snapshot, in which both agree with the writes of others. */
 async function compareTable(db: Db, { table, id, source }: ReadModelTable, isWhole: boolean) {
-  const rendered = db`select * from ${db(`${table}_rendered`)} v`
+  const rendered = sql`select * from ${sql.identifier(`${table}_rendered`)} v`
   // Rows of a sample are rendered one by one.
   const join = isWhole
-    ? db`left join (${rendered}) v on v.${db(id)} = known.id`
-    : db`left join lateral (${rendered} where v.${db(id)} = known.id) v on true`
+    ? sql`left join (${rendered}) v on v.${sql.identifier(id)} = known.id`
+    : sql`left join lateral (${rendered} where v.${sql.identifier(id)} = known.id) v on true`
   return onlyRow(
-    await db<{ rows: number; all: number; differing: number; first: string | null }[]>`
+    await rowsOf<{ rows: number; all: number; differing: number; first: string | null }>(
+      db,
+      sql`
       with known as materialized (
         select id, count(*) over () as all
-        from (select id from ${db(source)} union select ${db(id)} from ${db(table)}) as ids (id)
-        ${isWhole ? db`` : db`order by random() limit ${SAMPLE}`}
+        from (select id from ${sql.identifier(source)} union select ${sql.identifier(id)} from ${sql.identifier(table)}) as ids (id)
+        ${isWhole ? sql`` : sql`order by random() limit ${SAMPLE}`}
       )
       select count(*) filter (where is_there)::integer as rows,
         coalesce(max(known.all), 0)::integer as all,
         count(*) filter (where differs)::integer as differing,
         min(id) filter (where differs) as first
       from (
-        select known.*, r.${db(id)} is not null or v.${db(id)} is not null as is_there, r is distinct from v as differs
-        from known left join ${db(table)} r on r.${db(id)} = known.id ${join}
+        select known.*, r.${sql.identifier(id)} is not null or v.${sql.identifier(id)} is not null as is_there, r is distinct from v as differs
+        from known left join ${sql.identifier(table)} r on r.${sql.identifier(id)} = known.id ${join}
         -- So each pair of rows is compared once, and not for every use of the result.
         offset 0
       ) as known`,
+    ),
   )
 }
 
 /** The organizations whose stored counts are not those of their records. */
 async function miscounted(db: Db): Promise<string[]> {
-  const rows = await db<{ organization_id: string }[]>`
+  const rows = await rowsOf<{ organization_id: string }>(
+    db,
+    sql`
     select distinct organization_id
     from export_counts full join (
       select organization_id, product_id, count(*) as counted from export_records group by 1, 2
     ) as records using (organization_id, product_id)
     where export_counts.records is distinct from counted
-    order by 1`
+    order by 1`,
+  )
   return rows.map(row => row.organization_id)
 }

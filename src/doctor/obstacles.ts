@@ -1,3 +1,5 @@
+import { sql } from 'drizzle-orm'
+import { rowsOf, texts } from '../database/orm.ts'
 import { onlyRow } from '../database/statement.ts'
 import { disabledTriggers } from '../tables/load-session.ts'
 import { type Answer, type Db, ok, wrong } from './answer.ts'
@@ -20,8 +22,11 @@ export async function whatSkipsTriggers(db: Db): Promise<Answer[]> {
 /** Whether sessions of this role fire triggers. `serve` refuses to start if they fire none. */
 export async function doesSessionFireTriggers(db: Db): Promise<Answer> {
   const { setting, source } = onlyRow(
-    await db<{ setting: string; source: string }[]>`
+    await rowsOf<{ setting: string; source: string }>(
+      db,
+      sql`
       select setting, source from pg_settings where name = 'session_replication_role'`,
+    ),
   )
   if (setting !== 'replica') return ok('enabled')
   return wrong(
@@ -32,9 +37,12 @@ export async function doesSessionFireTriggers(db: Db): Promise<Answer> {
 
 /** Whether row security hides rows from this role: pages would lack records, and nobody would notice. */
 export async function whatHidesRows(db: Db): Promise<Answer> {
-  const hidden = await db<{ name: string }[]>`
-    select name from unnest(${await tablesOf(db)}::text[]) as name where row_security_active(to_regclass(name)::oid)
-    order by name`
+  const hidden = await rowsOf<{ name: string }>(
+    db,
+    sql`
+    select name from unnest(${texts(await tablesOf(db))}) as name where row_security_active(to_regclass(name)::oid)
+    order by name`,
+  )
   const tables = hidden.map(({ name }) => name)
   if (tables.length === 0) return ok('hides nothing from this role')
   return wrong(
@@ -45,8 +53,11 @@ export async function whatHidesRows(db: Db): Promise<Answer> {
 
 /** The names of all tables in the schema. */
 async function tablesOf(db: Db): Promise<string[]> {
-  const rows = await db<{ name: string }[]>`
+  const rows = await rowsOf<{ name: string }>(
+    db,
+    sql`
     select relname::text as name from pg_class
-    where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p')`
+    where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p')`,
+  )
   return rows.map(({ name }) => name)
 }

@@ -1,6 +1,8 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { describeError } from '../database/describe-error.ts'
 import { LOAD, SERVE } from '../database/grants.ts'
+import { orm } from '../database/orm.ts'
 import { type Answer, type Db, type Finding, skipped, wrong } from './answer.ts'
 import { compareExport } from './export.ts'
 import { whichIntegrationsFail } from './integrations.ts'
@@ -54,9 +56,9 @@ export async function examine(db: Sql, options: Options): Promise<Finding[]> {
 /** A question that fails is an answer, too: the others are still asked. */
 async function answersTo(ask: Ask, db: Sql, options: Options): Promise<Answer[]> {
   try {
-    return await db.begin('read only', async sql => {
-      await sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`
-      return [await ask(sql, options)].flat()
+    return await db.begin('read only', async client => {
+      await orm(client).execute(sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`)
+      return [await ask(client, options)].flat()
     })
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }

@@ -1,4 +1,6 @@
+import { sql } from 'drizzle-orm'
 import type { TransactionSql } from 'postgres'
+import { orm, rowsOf } from '../database/orm.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
 import { wipe } from '../tables/vacuum.ts'
@@ -38,9 +40,9 @@ class Undone extends Error {}
  * @throws PostgresError 42501 for a role that is not the owner of the tables
  */
 export async function erasePerson(db: CommandSql, userId: string, options: ErasureOptions): Promise<Erasure> {
-  const erasure = await inTurn(db, options, async sql => {
-    await requireTriggers(sql, 'nobody was erased')
-    return await erase(sql, userId)
+  const erasure = await inTurn(db, options, async client => {
+    await requireTriggers(client, 'nobody was erased')
+    return await erase(client, userId)
   })
   const unwiped = options.dryRun ? undefined : await wipe(db)
   return { ...erasure, unwiped }
@@ -56,16 +58,17 @@ export async function removeTombstone(
   userId: string,
   onWait: () => void,
 ): Promise<string | null> {
-  return await inTurn(db, { dryRun: false, onWait }, async sql => {
-    await requireTriggers(sql, 'the tombstone was not removed')
-    const erased = await erasedAt(sql, userId)
-    await sql`delete from erasures where user_id = ${userId}`
-    await sql`
+  return await inTurn(db, { dryRun: false, onWait }, async client => {
+    await requireTriggers(client, 'the tombstone was not removed')
+    const tx = orm(client)
+    const erased = await erasedAt(client, userId)
+    await tx.execute(sql`delete from erasures where user_id = ${userId}`)
+    await tx.execute(sql`
       select refresh_export_people(array[${userId}::bigint]), refresh_export_records(array(
         select id from assessments where user_id = ${userId}
         union
         select assessment_id from assessment_parts where proctor_id = ${userId}
-      ))`
+      ))`)
     return erased
   })
 }
@@ -74,14 +77,14 @@ export async function removeTombstone(
 async function inTurn<Result>(
   db: CommandSql,
   { dryRun, onWait }: ErasureOptions,
-  work: (sql: TransactionSql) => Promise<Result>,
+  work: (client: TransactionSql) => Promise<Result>,
 ): Promise<Result> {
   let result: Result | undefined
   try {
-    return await transact(db, async sql => {
-      await acquireLoadLock(sql, onWait)
-      await sql`select lock_export()`
-      result = await work(sql)
+    return await transact(db, async client => {
+      await acquireLoadLock(client, onWait)
+      await orm(client).execute(sql`select lock_export()`)
+      result = await work(client)
       if (dryRun) throw new Undone()
       return result
     })
@@ -91,16 +94,23 @@ async function inTurn<Result>(
   }
 }
 
-async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure, 'unwiped'>> {
-  const erasedBefore = await erasedAt(sql, userId)
-  await sql`insert into erasures (user_id) values (${userId}) on conflict (user_id) do nothing`
-  const [removed] = await sql<{ assessments: string; parts: string; renamed: string; removed: string }[]>`
+async function erase(client: TransactionSql, userId: string): Promise<Omit<Erasure, 'unwiped'>> {
+  const erasedBefore = await erasedAt(client, userId)
+  await orm(client).execute(sql`
+    insert into erasures (user_id) values (${userId}) on conflict (user_id) do nothing`)
+  const [removed] = await rowsOf<{ assessments: string; parts: string; renamed: string; removed: string }>(
+    client,
+    sql`
     select assessments_removed as assessments, parts_removed as parts, users_renamed as renamed, users_removed as removed
-    from remove_people(array[${userId}::bigint])`
-  const [left] = await sql<{ proctored: string; isThere: boolean }[]>`
+    from remove_people(array[${userId}::bigint])`,
+  )
+  const [left] = await rowsOf<{ proctored: string; isThere: boolean }>(
+    client,
+    sql`
     select
       (select count(distinct assessment_id) from assessment_parts where proctor_id = ${userId}) as proctored,
-      exists (select from users where id = ${userId}) as "isThere"`
+      exists (select from users where id = ${userId}) as "isThere"`,
+  )
   return {
     erasedBefore,
     assessments: Number(removed?.assessments),

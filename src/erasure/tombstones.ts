@@ -1,5 +1,6 @@
+import { sql } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
-import { iso } from '../database/statement.ts'
+import { isoOf, rowsOf } from '../database/orm.ts'
 
 /** What is left of an erased person, and keeps every load from bringing the person back. */
 interface Tombstone {
@@ -15,14 +16,20 @@ interface Tombstone {
 
 /** All tombstones, the newest first. @throws PostgresError 42501 for a role that may not read them */
 export async function listTombstones(db: Sql): Promise<Tombstone[]> {
-  return await db<Tombstone[]>`
-    select user_id, ${iso(db, db`erased_at`)} as erased_at, role, assessment_ids
-    from erasures order by erasures.erased_at desc, user_id`
+  return await rowsOf<Tombstone>(
+    db,
+    sql`
+    select user_id, ${isoOf(sql`erased_at`)} as erased_at, role, assessment_ids
+    from erasures order by erasures.erased_at desc, user_id`,
+  )
 }
 
 /** When a person was erased, ISO 8601 in UTC; null if the person has no tombstone. */
 export async function erasedAt(db: Sql | TransactionSql, userId: string): Promise<string | null> {
-  const [row] = await db<{ at: string }[]>`
-    select ${iso(db, db`erased_at`)} as at from erasures where user_id = ${userId}`
+  const [row] = await rowsOf<{ at: string }>(
+    db,
+    sql`
+    select ${isoOf(sql`erased_at`)} as at from erasures where user_id = ${userId}`,
+  )
   return row?.at ?? null
 }

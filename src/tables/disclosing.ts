@@ -1,8 +1,9 @@
-import { sql as template } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { disclosureState as state } from '../../db/schema.ts'
 import { LOCKS } from '../database/locks.ts'
-import { iso, onlyRow, type Runner, statement } from '../database/statement.ts'
+import { isoOf, orm, rowsOf } from '../database/orm.ts'
+import { onlyRow, type Runner, statement } from '../database/statement.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
 
@@ -20,7 +21,7 @@ export async function readDisclosing(db: Runner): Promise<Disclosing | undefined
 }
 
 const select = statement<Record<string, never>, Disclosing>(
-  template`select ${state.isOn} as "isOn", ${state.kept}::text as kept from ${state}`,
+  sql`select ${state.isOn} as "isOn", ${state.kept}::text as kept from ${state}`,
   false,
 )
 
@@ -39,17 +40,16 @@ export async function setDisclosing(
   db: CommandSql,
   { isOn, kept }: Partial<Disclosing>,
 ): Promise<Disclosing & { changed: boolean }> {
-  return await transact(db, async sql => {
-    const [before] = await sql<Disclosing[]>`
-      select is_on as "isOn", kept::text from disclosure_state for update`
+  return await transact(db, async client => {
+    const tx = orm(client)
+    const columns = { isOn: state.isOn, kept: state.kept }
+    const [before] = await tx.select(columns).from(state).for('update')
     if (!before)
       throw new Failure(
         'disclosure_state is empty, its one row was deleted: insert into disclosure_state default values, then axport migrate --disclosures on',
       )
     const after = { isOn: isOn ?? before.isOn, kept: kept === undefined ? before.kept : kept }
-    const [row] = await sql<Disclosing[]>`
-      update disclosure_state set is_on = ${after.isOn}, kept = ${after.kept}::text::interval
-      returning is_on as "isOn", kept::text`
+    const [row] = await tx.update(state).set(after).returning(columns)
     if (!row) throw new Error('disclosure_state has lost its row')
     return { ...row, changed: before.isOn !== row.isOn || before.kept !== row.kept }
   })
@@ -59,16 +59,19 @@ export async function setDisclosing(
  * What another retention lets a purge delete: how many disclosures at once, and the time of the oldest one, which goes
  * first. `oldest` is null if there is none, and if the retention is not shorter than the present one.
  */
-export async function forgotten(sql: Sql, kept: string): Promise<{ now: number; oldest: string | null }> {
-  const [table] = await sql`select from pg_class where oid = to_regclass('disclosures')`
+export async function forgotten(db: Sql, kept: string): Promise<{ now: number; oldest: string | null }> {
+  const [table] = await rowsOf(db, sql`select from pg_class where oid = to_regclass('disclosures')`)
   if (!table) return { now: 0, oldest: null }
   return onlyRow(
-    await sql<{ now: number; oldest: string | null }[]>`
+    await rowsOf<{ now: number; oldest: string | null }>(
+      db,
+      sql`
       select
         (count(*) filter (where at < now() - ${kept}::text::interval))::integer as now,
-        ${iso(sql, sql`min(at)`)} as oldest
+        ${isoOf(sql`min(at)`)} as oldest
       from disclosures
       where (select kept is null or kept > ${kept}::text::interval from disclosure_state)`,
+    ),
   )
 }
 
@@ -78,6 +81,6 @@ export async function purgeDisclosures(db: Runner): Promise<number> {
   return row?.count ?? 0
 }
 
-const purge = statement<Record<string, never>, { count: number }>(template`
+const purge = statement<Record<string, never>, { count: number }>(sql`
   with turn as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours)
   select case when is_ours then purge_disclosures() else 0 end as count from turn`)

@@ -1,4 +1,6 @@
+import { type SQL, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
+import { rowsOf } from '../database/orm.ts'
 
 /** A person as the source tables have the person. */
 export interface Person {
@@ -17,19 +19,21 @@ export interface Person {
 
 /** The person with this id, decimal; undefined if there is none. */
 export async function findPerson(db: Sql, id: string): Promise<Person | undefined> {
-  const [person] = await select(db, db`u.id = ${id}`)
+  const [person] = await select(db, sql`u.id = ${id}`)
   return person
 }
 
 /** The people with this email, in any case: the platform may have given one to several. */
-export const findByEmail = async (db: Sql, email: string): Promise<Person[]> => [
-  ...(await select(
+export const findByEmail = (db: Sql, email: string): Promise<Person[]> =>
+  select(
     db,
-    db`lower(u.email collate "und-x-icu") = lower(${email.trim()}::text collate "und-x-icu") and u.email <> ''`,
-  )),
-]
+    sql`lower(u.email collate "und-x-icu") = lower(${email.trim()}::text collate "und-x-icu") and u.email <> ''`,
+  )
 
-const select = (db: Sql, condition: ReturnType<Sql>) => db<Person[]>`
+const select = (db: Sql, condition: SQL) =>
+  rowsOf<Person>(
+    db,
+    sql`
   select u.id, u.name, u.email, u.seid, u.record_status as "recordStatus",
     (select count(*)::integer from assessments a where a.user_id = u.id) as assessments,
     (
@@ -38,4 +42,5 @@ const select = (db: Sql, condition: ReturnType<Sql>) => db<Person[]>`
       where p.proctor_id = u.id and a.user_id <> u.id
     ) as proctored
   from users u where ${condition}
-  order by u.id`
+  order by u.id`,
+  )

@@ -54,7 +54,9 @@ describe('axport doctor reports, before any record differs,', () => {
       expect(await badFindings(url)).toEqual(reported(source))
       await sql.unsafe(`alter ${where} reset session_replication_role`)
     }
-    expect(await badFindings(`${url}?session_replication_role=replica`)).toEqual(reported('client'))
+    expect(await badFindings(`${url}?options=-c%20session_replication_role%3Dreplica`)).toEqual(
+      reported('client'),
+    )
   })
 
   test('row security that hides rows from its role, and the advised statement ends that', async () => {

@@ -101,7 +101,7 @@ test.each([
   'an import is refused while trigger %s of a table is disabled, and the message says how to enable it %s',
   async (which, setting) => {
     const { url } = database
-    const { sql, close } = await openDatabase(setting ? `${url}?${setting}=on` : url, 1)
+    const { sql, close } = await openDatabase(setting ? `${url}?options=-c%20${setting}%3Don` : url, 1)
     await sql.unsafe(`alter table users disable trigger ${which}`)
     const refused = await importLines(sql, ...REFERENCED).catch(error => String(error.message))
     const enable = `alter table users enable trigger ${which === 'all' ? 'all' : 'user'}`
