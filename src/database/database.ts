@@ -74,6 +74,14 @@ function commandsOn(start: Start, poolSize: number, interruption: Interruption):
   return Object.assign(sql, { interruption })
 }
 
+/**
+ * A pool on the standby of a URL, which is looked for meanwhile. A server that is no standby is as one that is away: it may
+ * be a former standby, with data of its own.
+ */
+export function openStandby(read: () => string, bounds: PoolBounds, log: StateLog): ServingDatabase {
+  return poolOn(() => ({ ...readPostgresUrl(read()), target: 'standby' }))(bounds, log)
+}
+
 function poolOn(read: () => PostgresUrl): Database['pool'] {
   return (bounds, log) => new ServingDatabase(openingOf(read, bounds, log), bounds, log)
 }
