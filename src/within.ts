@@ -17,3 +17,20 @@ export function shared<Result>(work: () => Promise<Result>): () => Promise<Resul
     return running
   }
 }
+
+/** The event loop needs this long to read what had already arrived. */
+export const READ_GRACE_MS = 20
+
+/**
+ * Calls `act` after `ms` and one more read of the event loop: in a process that was stopped (SIGSTOP, a frozen container),
+ * timers fire before the event loop reads answers that arrived in the meantime. @returns cancels the call
+ */
+export function onTimeout(ms: number, act: () => void): () => void {
+  let timer = setTimeout(
+    () => {
+      timer = setTimeout(act, READ_GRACE_MS)
+    },
+    Math.max(0, ms),
+  )
+  return () => clearTimeout(timer)
+}

@@ -1,7 +1,7 @@
 import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
 import { setting } from '../config.ts'
-import { requestMs } from '../database/pool/bounds.ts'
+import { requestMs } from '../database/bounds.ts'
 import { requireCurrentSchema } from '../database/schema-record.ts'
 import type { CommandSql } from '../database/transact.ts'
 import { describeAhead, readRecordState, recordedUntil } from '../disclosures/record.ts'

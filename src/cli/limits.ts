@@ -1,5 +1,5 @@
 import { type Environment, setting } from '../config.ts'
-import type { PoolBounds } from '../database/pool/bounds.ts'
+import type { PoolBounds } from '../database/bounds.ts'
 import type { Limits } from '../http/endpoint.ts'
 
 /**

@@ -1,12 +1,8 @@
 import { Interruption } from '../interruption.ts'
-import type { Open } from './connection/connection.ts'
-import { openFirst, type Silences } from './connection/opening.ts'
-import { openSocket } from './connection/socket.ts'
-import { client, type Start } from './connection/wire.ts'
+import type { PoolBounds, StateLog } from './bounds.ts'
 import { connectionFailure } from './failures.ts'
-import type { PoolBounds } from './pool/bounds.ts'
-import type { StateLog } from './pool/pool-state.ts'
-import { ServingDatabase } from './pool/serving-database.ts'
+import { ServingDatabase } from './pool.ts'
+import { findServer, openClient } from './server.ts'
 import type { CommandSql } from './transact.ts'
 import { type PostgresUrl, readPostgresUrl } from './url.ts'
 
@@ -14,7 +10,7 @@ import { type PostgresUrl, readPostgresUrl } from './url.ts'
 export interface Database {
   /** For commands. */
   sql: CommandSql
-  /** For requests: a bounded pool with its own connections. Close it before the database. */
+  /** For requests: a pool with its own connections. Close it before the database. */
   pool(bounds: PoolBounds, log: StateLog): ServingDatabase
   close(): Promise<void>
 }
@@ -39,11 +35,13 @@ export const SERVING = {
   random_page_cost: '1.1',
   parallel_setup_cost: '5000',
   parallel_tuple_cost: '0.01',
+  // Nothing that serves begins a transaction.
+  idle_in_transaction_session_timeout: '1000',
 }
 
 /**
  * Opens DATABASE_URL, which a function reads for each connection: its password may change. Commands stay with the server
- * that is found here; each connection of a pool searches again.
+ * that is found here; a pool looks for another one when it has to.
  * @param interruption ends the connections for commands
  * @throws Failure
  */
@@ -53,44 +51,28 @@ export async function openDatabase(
   interruption = new Interruption(),
 ): Promise<Database> {
   const read = () => readPostgresUrl(typeof given === 'string' ? given : given())
-  const found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(fail)
-  await found.close()
-  // Behind a pooler, another process may run the next statement, without what the last one has prepared.
-  const url = { ...found.start.url, prepare: found.start.url.prepare && found.server !== undefined }
-  const sql = commandsOn({ ...found.start, url }, poolSize, interruption)
-  const close = () => sql.end({ timeout: 1 })
-  return { sql, pool: poolOn(read), close }
-}
-
-const fail = (error: unknown): never => {
-  throw connectionFailure(error)
-}
-
-function commandsOn(start: Start, poolSize: number, interruption: Interruption): CommandSql {
-  const options = { max: poolSize, connect_timeout: CONNECT_TIMEOUT_MS / 1000 }
-  const sql = client(start, () => openSocket(start.route, CONNECT_TIMEOUT_MS), options)
+  const found = await findServer(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(error => {
+    throw connectionFailure(error)
+  })
+  found.client.destroy()
+  const client = openClient(found, CONNECT_TIMEOUT_MS, { max: poolSize })
   // Only the end of its connection ends a statement that is running.
-  interruption.signal.addEventListener('abort', () => void sql.end({ timeout: 0 }).catch(() => {}))
-  return Object.assign(sql, { interruption })
+  interruption.signal.addEventListener('abort', () => client.destroy())
+  return {
+    sql: Object.assign(client.sql, { interruption }),
+    pool: (bounds, log) => {
+      const optional = { ...SERVING, statement_timeout: String(bounds.statementMs) }
+      return new ServingDatabase({ readUrl: lasting(read, log), optional }, bounds, log)
+    },
+    close: () => client.close(),
+  }
 }
 
-/**
- * A pool on the standby of a URL, which is looked for meanwhile. A server that is no standby is as one that is away: it may
- * be a former standby, with data of its own.
- */
-export function openStandby(read: () => string, bounds: PoolBounds, log: StateLog): ServingDatabase {
-  return poolOn(() => ({ ...readPostgresUrl(read()), target: 'standby' }))(bounds, log)
-}
-
-function poolOn(read: () => PostgresUrl): Database['pool'] {
-  return (bounds, log) => new ServingDatabase(openingOf(read, bounds, log), bounds, log)
-}
-
-/** Opens connections for requests. If the settings become unreadable, the last URL stays in use. */
-function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: StateLog): Open {
+/** Reads a URL again and again. If the settings become unreadable, the last one stays in use. */
+function lasting(read: () => PostgresUrl, log: StateLog): () => PostgresUrl {
   let url = read()
   let loggedReason: string | undefined
-  const readAgain = () => {
+  return () => {
     try {
       url = read()
       loggedReason = undefined
@@ -102,7 +84,4 @@ function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: StateLog): 
     }
     return url
   }
-  const optional = { ...SERVING, statement_timeout: String(bounds.statementMs) }
-  const silences: Silences = new Map()
-  return (timeoutMs, signal) => openFirst(readAgain(), timeoutMs, { optional, signal, silences })
 }

@@ -1,5 +1,4 @@
 import { Failure } from '../errors.ts'
-import type { LastWords } from './connection/last-words.ts'
 
 /** Why a server cannot be used and what an operator can do, by SQLSTATEs or by codes of the socket. */
 const ADVICE: Record<string, string> = {
@@ -50,25 +49,22 @@ const POOLER_ADVICE: [begin: string, advice: string][] = [
 const PROTOCOL_VIOLATION = '08P01'
 
 function adviceOn(error: unknown): string | undefined {
-  return adviceOnLastWords(error) ?? adviceOnCode(error as Partial<LastWords>)
-}
-
-function adviceOnLastWords(error: unknown): string | undefined {
-  const { lastWords } = error as { lastWords?: LastWords }
-  return lastWords && adviceOnCode(lastWords)
-}
-
-function adviceOnCode({ code = '', message = '' }: Partial<LastWords>): string | undefined {
+  const { code = '', message = '' } = error as { code?: string; message?: string }
   if (code === PROTOCOL_VIOLATION) return POOLER_ADVICE.find(([begin]) => message.startsWith(begin))?.[1]
   const known = code.replace(/^ERR_SSL_.*/, 'ERR_SSL')
   return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(known))?.[1]
 }
 
+/** Whether a server refuses one connection more, and may go on with those that are open: it has no other, or a new password. */
+export function refusesMore(error: unknown): boolean {
+  const { code = '', message = '' } = error as { code?: string; message?: string }
+  return /^(53300|28)/.test(code) || message.startsWith('no more connections allowed')
+}
+
 /** An error of a connection that axport itself finds. */
 export const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
 export const timeoutError = () => codedError('ETIMEDOUT', 'no answer in time')
-export const closedError = (lastWords?: LastWords) =>
-  Object.assign(codedError('CONNECTION_CLOSED', 'the connection was closed'), { lastWords })
+export const closedError = () => codedError('CONNECTION_CLOSED', 'the connection was closed')
 
 /** The one-line error for a connection that cannot be made; an unknown error is returned as it is. */
 export function connectionFailure(error: unknown): unknown {
@@ -91,10 +87,8 @@ export function passingReason(failure: unknown): string | undefined {
 /** Why a database cannot be reached, for the log. The error's own text may quote names, and is never used. */
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: string }
-  const isClosed = code === 'CONNECTION_CLOSED' || code === 'ECONNRESET'
-  const reason = (isClosed ? adviceOnLastWords(error) : adviceOn(error))?.split(':')[0]
-  if (reason !== undefined) return reason
-  return isClosed ? 'it closes connections' : `it refuses connections (${code ?? (error as Error).name})`
+  if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'
+  return adviceOn(error)?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
 }
 
 /** Why a statement of a command failed, on one line. Its text may name a full disk, and names no person. */
@@ -114,9 +108,6 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-/** A queued statement made room for one of another integration: 503, though the database is well. */
-export class Displaced extends DatabaseUnavailable {}
-
 /** No connection became free in time: 503, though the database is well. */
 export class QueueTimeout extends DatabaseUnavailable {}
 
@@ -125,12 +116,6 @@ export class StatementTimeout extends Error {}
 
 /** The client has hung up. */
 export class ClientGone extends Error {}
-
-/** Whether the server did not answer in time. */
-export const isTimeout = (error: unknown): boolean => (error as { code?: string }).code === 'ETIMEDOUT'
-
-/** Whether it is closedError(). */
-export const isClosed = (error: unknown): boolean => (error as { code?: string }).code === 'CONNECTION_CLOSED'
 
 /** Whether a statement did not get a lock: it met lock_timeout, or a deadlock. */
 export const isBlocked = (error: unknown): boolean =>

@@ -9,20 +9,6 @@ export interface Runner {
   unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): PromiseLike<object>
 }
 
-/** One connection, held for one read. Statements that are sent without awaiting between them travel in one round trip. */
-export interface Lease extends Runner {
-  /** Begins a `repeatable read, read only` transaction. BEGIN travels with the next statement. */
-  begin(): void
-  /** Ends the transaction. Called right after the last statement was sent, COMMIT travels with it. */
-  commit(): Promise<void>
-}
-
-/** Where the statements of a request run. */
-export interface Leases extends Runner {
-  /** Runs `work` with one connection. `work` may be called twice: it must only read. */
-  lease<Result>(work: (lease: Lease) => Promise<Result>): Promise<Result>
-}
-
 export interface RunOptions {
   /** For texts that are few: each connection keeps a prepared statement in memory. */
   prepare: boolean
@@ -71,18 +57,11 @@ export function statement<Values extends Record<string, unknown>, Row>(
 ): Statement<Values, Row> {
   let compiled: Compiled | undefined
   const options = { prepare, bytes }
-  const run: Statement<Values, Row> = async (db, values) => {
+  return async (db, values) => {
     compiled ??= compile(query)
     const rows = db.unsafe(compiled.sql, compiled.parameters(values), options)
     return (await (bytes ? rawRows(rows) : rows)) as Row[]
   }
-  return (db, values) => quiet(run(db, values))
-}
-
-/** When one of several statements has failed, nobody may await the others: their failure is no unhandled rejection. */
-export function quiet<Result>(result: Promise<Result>): Promise<Result> {
-  result.catch(() => {})
-  return result
 }
 
 interface Compiled {

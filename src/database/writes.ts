@@ -1,6 +1,5 @@
-import type { Clock } from './connection/clock.ts'
+import type { StateLog } from './bounds.ts'
 import type { Refusal } from './failures.ts'
-import type { StateLog } from './pool/pool-state.ts'
 
 /** What the service writes, each apart: a full disk may take one and refuse the other. */
 export type Write = 'tokens' | 'disclosures'
@@ -30,13 +29,10 @@ export class Writes {
   /** Statements that were refused because the server was short of something. */
   shortages = 0
   readonly #refused = new Map<Write, Refusal>()
-  /** By the clock, for each line. */
+  /** By performance.now(), for each line. */
   readonly #loggedAt = new Map<string, number>()
 
-  constructor(
-    private readonly log: StateLog,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly log: StateLog) {}
 
   get isReadOnly(): boolean {
     return [...this.#refused.values()].includes('read-only')
@@ -57,7 +53,7 @@ export class Writes {
     if (refusal !== 'read-only') this.shortages++
     if (write) this.#refused.set(write, refusal)
     const line = (write && this.why(write)) ?? `${WORDS[refusal]}: a statement was refused`
-    const now = this.clock.now()
+    const now = performance.now()
     if (now - (this.#loggedAt.get(line) ?? Number.NEGATIVE_INFINITY) < LOG_INTERVAL_MS) return
     this.#loggedAt.set(line, now)
     this.log.warn({ code }, line)

@@ -2,9 +2,8 @@ import { type Answer, apiError, HttpError } from '../answers.ts'
 import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory, type Patience } from '../assessments/page-memory.ts'
-import type { Standby } from '../assessments/standby.ts'
 import type { Counters } from '../counters.ts'
-import type { ServingDatabase } from '../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../database/pool.ts'
 import type { Runner } from '../database/statement.ts'
 import { endedToken } from '../oauth/tokens.ts'
 import { Disclosing } from './disclosing.ts'
@@ -20,8 +19,8 @@ export const RETRIEVE = '/api/v1/ax/assessments/:id'
 /** Answers a request from the database, with what is remembered of pages. */
 type Read = (db: Runner, memory: PageMemory, tokenDigest: Uint8Array, patience: Patience) => Promise<Answer>
 
-/** The two endpoints of the API. Pages are read from the standby, if there is one. */
-export function assessmentEndpoints(db: ServingDatabase, counters: Counters, standby?: Standby): Endpoint[] {
+/** The two endpoints of the API. */
+export function assessmentEndpoints(db: ServingDatabase, counters: Counters): Endpoint[] {
   const memory = new PageMemory(counters)
   const disclosing = new Disclosing(db)
   const lastUse = new LastUse(db)
@@ -32,7 +31,7 @@ export function assessmentEndpoints(db: ServingDatabase, counters: Counters, sta
     return await originOf(request).monitor.admission.admit(apiError, clientId, async () => {
       const answer = await read(db.forRequest(requester, clientId), memory, tokenDigest, requester).catch(
         async (error: unknown) => {
-          const known = db.pool.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
+          const known = db.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
           return answerOf(request, known, apiError)
         },
       )
@@ -42,7 +41,7 @@ export function assessmentEndpoints(db: ServingDatabase, counters: Counters, sta
     })
   }
   const list = (request: Request, { token }: Given) =>
-    answerBy(request, token, (...read) => listAssessments(...read, queryString(request), standby))
+    answerBy(request, token, (...read) => listAssessments(...read, queryString(request)))
   const retrieve = (request: Request, { id, token }: Given) =>
     answerBy(request, token, (db, memory, digest) => retrieveAssessment(db, memory, digest, id))
   return [

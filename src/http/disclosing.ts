@@ -1,6 +1,6 @@
 import { type Answer, apiError, errorAnswer, unavailable } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../database/failures.ts'
-import type { ServingDatabase } from '../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../database/pool.ts'
 import { answerOf } from './errors.ts'
 import { Recorder } from './recorder.ts'
 import { originOf } from './request-log.ts'

@@ -1,8 +1,7 @@
 import { type PendingDisclosure, recordDisclosures } from '../assessments/disclosure.ts'
-import { onTimeout } from '../database/connection/clock.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../database/failures.ts'
-import { RECORDING_LANE } from '../database/pool/fair-queue.ts'
-import type { ServingDatabase } from '../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../database/pool.ts'
+import { onTimeout } from '../within.ts'
 
 /** Disclosures that one statement records: some hundred kilobytes. */
 const MAX_TOGETHER = 50
@@ -69,7 +68,7 @@ export class Recorder {
   async #recordTogether(all: Waiting[]): Promise<void> {
     try {
       // A client that hangs up does not cancel the statement.
-      const db = this.database.forRequest({ writes: 'disclosures' }, RECORDING_LANE)
+      const db = this.database.forRequest({ writes: 'disclosures' })
       const disclosures = all.map(({ disclosure }) => disclosure)
       await recordDisclosures(db, disclosures)
       this.database.writes.accepted('disclosures')

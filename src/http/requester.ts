@@ -1,4 +1,4 @@
-import { type PoolBounds, requestMs } from '../database/pool/bounds.ts'
+import { type PoolBounds, requestMs } from '../database/bounds.ts'
 import { originOf } from './request-log.ts'
 
 /** A request as the database sees it: its deadline counts from its arrival. */

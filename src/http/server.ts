@@ -2,9 +2,8 @@ import http from 'node:http'
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
-import type { Standby } from '../assessments/standby.ts'
 import { Counters } from '../counters.ts'
-import type { ServingDatabase } from '../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../database/pool.ts'
 import { type Address, listenFailure, urlOf } from './address.ts'
 import { Admission } from './admission.ts'
 import { assessmentEndpoints } from './assessment-endpoints.ts'
@@ -18,10 +17,9 @@ import { SlowRefusals } from './slow-refusals.ts'
 import type { Certificate } from './tls.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
-/** With a certificate the server speaks HTTPS. Pages are read from the standby, if there is one. */
+/** With a certificate the server speaks HTTPS. */
 type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> & {
   certificate?: Certificate | undefined
-  standby?: Standby | undefined
 }
 
 /** Of TLS 1.2: suites with forward secrecy and authenticated encryption alone (RFC 9325 §4.2). TLS 1.3 has no others. */
@@ -33,7 +31,7 @@ export function startServer(
   log: Log,
   address: Address,
   limits: Limits,
-  { certificate, standby, ...options }: ServerOptions = {},
+  { certificate, ...options }: ServerOptions = {},
 ) {
   let isDraining = false
   const refusals = new SlowRefusals()
@@ -48,7 +46,7 @@ export function startServer(
     onAnswered: () => {},
     ...options,
   }
-  const app = createApp(db, limits, monitor, standby)
+  const app = createApp(db, limits, monitor)
   // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
   ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
   try {
@@ -94,7 +92,7 @@ export function startServer(
 }
 
 /** Every route of the service. Paths are exact: no trailing slash. */
-function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standby?: Standby) {
+function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor) {
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
   app.use(requestLog(monitor))
@@ -113,7 +111,7 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standb
       headers.authorization = `Bearer ${token}`
     })
     .use(bearer())
-  for (const endpoint of assessmentEndpoints(db, monitor.counters, standby)) mount(guarded, endpoint)
+  for (const endpoint of assessmentEndpoints(db, monitor.counters)) mount(guarded, endpoint)
   app.use(guarded)
   return app
 }

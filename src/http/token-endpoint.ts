@@ -1,4 +1,4 @@
-import type { ServingDatabase } from '../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../database/pool.ts'
 import { type BodyLimits, readBody } from '../oauth/body.ts'
 import { clientOf, NOT_STORED, oauthError } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
 import pino from 'pino'
-import type { ServingDatabase } from '../../src/database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../src/database/pool.ts'
 import { statement } from '../../src/database/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 

@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { lastWordsIn } from '../../src/database/connection/last-words.ts'
-import { closedError, connectionFailure, passingReason, reasonOf } from '../../src/database/failures.ts'
+import { connectionFailure, passingReason, reasonOf } from '../../src/database/failures.ts'
+import { backendReader, lastWordsIn } from '../../src/database/messages.ts'
 
 /** What PgBouncer sends, as postgres.js gives it. */
 const ofPooler = (message: string) =>
   Object.assign(new Error(message), { name: 'PostgresError', code: '08P01', severity: 'FATAL' })
-
-/** The same as the last thing that it says on a connection with a statement. */
-const atTheEnd = (message: string) => closedError({ code: '08P01', message })
 
 describe('what PgBouncer says', () => {
   test.each([
@@ -23,11 +20,10 @@ describe('what PgBouncer says', () => {
     ['query_wait_timeout', 'its pooler had no connection to the server in time (query_wait_timeout)'],
     ['no more connections allowed (max_client_conn)', 'its pooler takes no more clients (max_client_conn)'],
   ])('is a reason in words of our own, which may pass: %s', (message, reason) => {
-    for (const error of [ofPooler(message), atTheEnd(message)]) {
-      expect(reasonOf(error)).toBe(reason)
-      expect(passingReason(connectionFailure(error))).toBe(reason)
-      expect(String(connectionFailure(error))).toStartWith(`Error: cannot reach the database: ${reason}: `)
-    }
+    const error = ofPooler(message)
+    expect(reasonOf(error)).toBe(reason)
+    expect(passingReason(connectionFailure(error))).toBe(reason)
+    expect(String(connectionFailure(error))).toStartWith(`Error: cannot reach the database: ${reason}: `)
   })
 
   test.each(['SASL authentication failed', 'no such database: axport', 'unsupported startup parameter: jit'])(
@@ -35,8 +31,6 @@ describe('what PgBouncer says', () => {
     message => {
       expect(reasonOf(ofPooler(message))).toBe('it refuses connections (08P01)')
       expect(passingReason(connectionFailure(ofPooler(message)))).toBeUndefined()
-      expect(reasonOf(atTheEnd(message))).toBe('it closes connections')
-      expect(String(connectionFailure(atTheEnd(message)))).toContain('it closed the connection: ')
     },
   )
 })
@@ -51,11 +45,11 @@ describe('the last words of a server', () => {
   }
 
   test('are one error that ends the connection, in any language', () => {
-    const words = { code: '57P01', message: 'Verbindung wird abgebrochen' }
+    const words = { name: 'PostgresError', code: '57P01', message: 'Verbindung wird abgebrochen' }
     const fields = ['SFATAL', 'VFATAL', 'C57P01', 'MVerbindung wird abgebrochen', 'RProcessInterrupts']
-    expect(lastWordsIn(response(...fields))).toEqual(words)
-    expect(lastWordsIn(response('SFATALE', 'VFATAL', ...fields.slice(2)))).toEqual(words)
-    expect(lastWordsIn(response('SFATAL', 'C08P01', 'Mquery_wait_timeout'))).toEqual({
+    expect(lastWordsIn(response(...fields))).toMatchObject(words)
+    expect(lastWordsIn(response('SFATALE', 'VFATAL', ...fields.slice(2)))).toMatchObject(words)
+    expect(lastWordsIn(response('SFATAL', 'C08P01', 'Mquery_wait_timeout'))).toMatchObject({
       code: '08P01',
       message: 'query_wait_timeout',
     })
@@ -73,4 +67,16 @@ describe('the last words of a server', () => {
     ]
     expect(others.map(lastWordsIn)).toEqual(others.map(() => undefined))
   })
+})
+
+test('the server process is read from the first messages of a connection, in whatever pieces they arrive', () => {
+  const first = Buffer.from(
+    'R\0\0\0\x08\0\0\0\0S\0\0\0\x0aa\0bcd\0K\0\0\0\x0c\0\0\x01\x02\0\0\0\x07Z\0\0\0\x05I',
+  )
+  for (let size = 1; size <= first.length; size++) {
+    const read = backendReader()
+    const found = []
+    for (let at = 0; at < first.length; at += size) found.push(read(first.subarray(at, at + size)))
+    expect(found.find(backend => backend !== undefined)).toEqual({ pid: 258, secret: 7 })
+  }
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import pino from 'pino'
-import type { ServingDatabase } from '../../src/database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../src/database/pool.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
 const BOUNDS = { size: 1, waitMs: 5000, statementMs: 5000, slowMs: 5000 }

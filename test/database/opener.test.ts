@@ -51,7 +51,7 @@ async function arrivals(url: string): Promise<{ command: unknown; request: unkno
   hangUp.abort()
   expect(await ending).toBeInstanceOf(ClientGone)
   // The connection is still open. A failed cancel request would have closed it.
-  await until('it is cancelled', () => db.pool.stats().idle === 1)
+  await until('it is cancelled', () => db.stats().idle === 1)
   await db.close()
   await database.close()
   return { command: command?.at, request: request?.at }
@@ -106,9 +106,9 @@ describe('through a proxy that routes by the TLS server name (SNI)', () => {
     proxy.names.length = 0
     await expectReached(through('localhost', 'verify-full'), '127.0.0.1')
     expect(new Set(proxy.names)).toEqual(new Set(['localhost']))
-    // The connections: to find the server, for a command, a request and a cancel request; two of the
-    // executable.
-    expect(proxy.names).toHaveLength(6)
+    // The connections: to find the server, for a command, of the watchdog, for a request and a cancel request; two of
+    // the executable.
+    expect(proxy.names).toHaveLength(7)
   })
 
   test('an IP address is not sent as a server name, but the certificate is still verified', async () => {

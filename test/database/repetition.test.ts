@@ -1,62 +1,68 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openFirst } from '../../src/database/connection/opening.ts'
-import { type Dial, dialPostgres } from '../../src/database/connection/wire.ts'
-import { closedError, DatabaseUnavailable } from '../../src/database/failures.ts'
-import { ServingDatabase } from '../../src/database/pool/serving-database.ts'
-import { readPostgresUrl } from '../../src/database/url.ts'
-import { NO_LOG, ONE, PATIENT } from '../support/lease.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { AnswerProxy } from '../support/answer-proxy.ts'
+import { ask, NO_LOG, ONE, PATIENT } from '../support/pool.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
-import { CUT } from '../support/wordings.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
+let proxy: AnswerProxy
 beforeAll(async () => {
   database = await openTestDatabase()
   await database.sql`create table written (key integer primary key)`
+  proxy = await AnswerProxy.start(database.url)
 })
-afterAll(() => database.close())
+afterAll(async () => {
+  await proxy.stop()
+  await database.close()
+})
 
-const written = () => database.sql`select key from written`
+const written = () => database.sql`select key from written order by key`
 
-test('a row that was inserted before its connection was lost is not inserted twice, and the request fails as for a lost connection', async () => {
-  let isArmed = true
-  const dial: Dial = async (...route) => {
-    const wire = await dialPostgres(...route)
-    const send = wire.send.bind(wire)
-    wire.send = async (text, ...rest) => {
-      const rows = await send(text, ...rest)
-      if (!isArmed || !text.startsWith('insert')) return rows
-      isArmed = false
-      wire.destroy()
-      throw closedError()
-    }
-    return wire
-  }
-  const url = readPostgresUrl(database.url)
-  const db = new ServingDatabase(timeoutMs => openFirst(url, timeoutMs, { dial }), ONE, NO_LOG)
-  const insert = db.forRequest(PATIENT).unsafe('insert into written values (1)', [], { prepare: false })
-  const error = await Promise.resolve(insert).catch(failure => failure)
-  expect(error).toBeInstanceOf(DatabaseUnavailable)
-  expect(error.reason).toBe(CUT)
+test('an insert whose connection was lost after it was done is sent once more, and returns the row that is there', async () => {
+  const opened = await openDatabase(proxy.url, 1)
+  const db = opened.pool(ONE, NO_LOG)
+  let sent = 0
+  proxy.passes = async asked => !asked.includes('insert') || ++sent > 1
+  const insert = `insert into written values (1) on conflict (key) do update set key = excluded.key returning key`
+  expect(await ask(db.forRequest(PATIENT), insert)).toEqual([{ key: 1 }])
+  expect(sent).toBe(2)
   expect([...(await written())]).toEqual([{ key: 1 }])
   await db.close()
+  await opened.close()
 })
 
-test('a write that a read-only server refuses is repeated on another server, if there is one that can be written', async () => {
-  const url = readPostgresUrl(`${database.url}?target_session_attrs=read-write`)
-  let opened = 0
-  const db = new ServingDatabase(
-    async timeoutMs => {
-      const connection = await openFirst(url, timeoutMs)
-      // As the former primary after a switchover.
-      if (opened++ === 0) await connection.query('set default_transaction_read_only = on', 5000)
-      return connection
-    },
-    ONE,
-    NO_LOG,
+test('a statement that is cut twice fails, because it is sent twice at most', async () => {
+  const opened = await openDatabase(proxy.url, 1)
+  const db = opened.pool(ONE, NO_LOG)
+  let sent = 0
+  proxy.passes = async asked => {
+    if (!asked.includes('as one')) return true
+    sent++
+    return false
+  }
+  await expect(ask(db.forRequest(PATIENT), 'select 1 as one')).rejects.toThrow(
+    'the connection to the database was lost',
   )
-  await db.forRequest(PATIENT).unsafe('insert into written values (2)', [], { prepare: false })
-  expect(opened).toBe(2)
-  // It says nothing about the server that is used now.
-  expect(db.writes.isReadOnly).toBe(false)
+  expect(sent).toBe(2)
+  await db.close()
+  await opened.close()
+})
+
+test('a write that a read-only server refuses is sent once more, if the URL leads to one that takes it by now', async () => {
+  const { sql, url } = database
+  const name = new URL(url).pathname.slice(1)
+  const db = database.pool(ONE, NO_LOG)
+  const write = (key: number) =>
+    ask(db.forRequest(PATIENT), `insert into written values (${key}) returning key`)
+  await sql.unsafe(`alter database ${name} set default_transaction_read_only = on`)
+  expect(await ask(db, 'show transaction_read_only')).toEqual([{ transaction_read_only: 'on' }])
+  await expect(write(2)).rejects.toThrow('the database is read-only')
+  expect(db.writes.isReadOnly).toBe(true)
+  await sql.unsafe('set default_transaction_read_only = off')
+  await sql.unsafe(`alter database ${name} reset default_transaction_read_only`)
+  // It looks for another one once a second.
+  await until('it is written', async () => (await write(3).catch(() => [])).length === 1)
+  expect(await db.checkReadOnly()).toBe(false)
   await db.close()
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
 import pino from 'pino'
-import type { ServingDatabase } from '../../src/database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../src/database/pool.ts'
 import { rawStatement, rowOf, statement } from '../../src/database/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
@@ -31,7 +31,7 @@ test('a statement gets each value by its name, wherever and however often that s
 
 test('a statement without one of its values is not sent', async () => {
   await expect(sums(db, { first: 2, second: 5 })).rejects.toThrow('a statement has no value for nothing')
-  expect(db.pool.stats().idle).toBe(1)
+  expect(db.stats().idle).toBe(1)
 })
 
 test('the columns of a raw row have the names under which the statement selects them', async () => {

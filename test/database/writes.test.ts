@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openFirst } from '../../src/database/connection/opening.ts'
-import { ServingDatabase } from '../../src/database/pool/serving-database.ts'
-import { readPostgresUrl } from '../../src/database/url.ts'
-import { ONE, PATIENT } from '../support/lease.ts'
+import { ONE, PATIENT } from '../support/pool.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { DISK_FULL } from '../support/wordings.ts'
 
@@ -16,10 +13,9 @@ afterAll(() => database.close())
 const failing = (code: string) => `do $$ begin raise exception 'short' using errcode = '${code}'; end $$`
 
 test('a read that a full disk fails, as on a standby, says nothing about tokens, and is logged once', async () => {
-  const url = readPostgresUrl(database.url)
   const lines: [object, string][] = []
   const note = (details: object, message: string) => void lines.push([details, message])
-  const db = new ServingDatabase(timeoutMs => openFirst(url, timeoutMs), ONE, { info: note, warn: note })
+  const db = database.pool(ONE, { info: note, warn: note })
   for (let time = 0; time < 3; time++) {
     const read = db.forRequest(PATIENT).unsafe(failing('53100'), [], { prepare: false })
     await expect(Promise.resolve(read)).rejects.toThrow(DISK_FULL)

@@ -1,10 +1,10 @@
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { readLimits } from '../../src/cli/limits.ts'
+import type { PoolBounds } from '../../src/database/bounds.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import type { PoolBounds } from '../../src/database/pool/bounds.ts'
-import type { ConnectionPool } from '../../src/database/pool/connection-pool.ts'
+import type { ServingDatabase } from '../../src/database/pool.ts'
 import type { Limits } from '../../src/http/endpoint.ts'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'
@@ -69,13 +69,13 @@ export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
   given: TestLimits = {},
-): { url: string; pool: ConnectionPool; stop(): Promise<void> } {
+): { url: string; pool: ServingDatabase; stop(): Promise<void> } {
   const limits = readLimits({})
   const db = open({ ...limits.pool, ...given }, log)
   const server = startServer(db, log, { host: '127.0.0.1', port: 0 }, { ...limits.http, ...given })
   return {
     url: server.url,
-    pool: db.pool,
+    pool: db,
     stop: async () => {
       await server.stop()
       await db.close()

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
+import postgres from 'postgres'
 import { openDatabase } from '../../src/database/database.ts'
 import { StatementTimeout } from '../../src/database/failures.ts'
-import type { Lease } from '../../src/database/statement.ts'
 import { record } from '../support/disclosures.ts'
 import { badFindings, detailOf } from '../support/doctor.ts'
 import { axport } from '../support/executable.ts'
@@ -41,9 +41,9 @@ const silent = { info: () => {}, warn: () => {} }
 const CLIENTS = 8
 const ROUNDS = 2
 
-/** How many transactions are idle. */
-const idle = async (sql: TestService['sql']) =>
-  (await sql`select from pg_stat_activity where state like 'idle in transaction%'`).count
+/** Servers of a PgBouncer that has fewer of them than a pool has connections. */
+const FEW = 4
+const MANY = { size: 10, waitMs: 20_000, statementMs: 20_000, slowMs: 20_000 }
 
 /** Statements that invalidate cached plans. */
 const INVALIDATING = [
@@ -144,60 +144,28 @@ for (const [mode, size] of [
       await database.close()
     })
 
-    test('leases of several statements read one snapshot each, and failures in them harm no other', async () => {
-      await direct.sql`create table counted as select n from generate_series(1, 10) as n`
-      const database = await openDatabase(bouncer.url, 1)
-      const pool = database.pool(
-        { size: CLIENTS, waitMs: 20_000, statementMs: 20_000, slowMs: 20_000 },
-        silent,
-      )
-      const db = pool.forRequest({ signal: new AbortController().signal })
+    test('with fewer servers than connections every statement is answered, and failures harm no other', async () => {
+      const few = await startPgBouncer(direct.url, mode, FEW)
+      const database = await openDatabase(few.url, 1)
+      const pool = database.pool(MANY, silent)
       const plain = { prepare: true }
-      const count = async (lease: Lease) => {
-        const text = 'select count(*)::integer + $1::integer as count from counted'
-        const [row] = (await lease.unsafe(text, [0], plain)) as { count: number }[]
-        return row?.count
-      }
-      let isOver = false
-      const writing = (async () => {
-        while (!isOver) await direct.sql`insert into counted values (0)`
-      })()
       const client = async (_: unknown, at: number) => {
         for (let round = 0; round < 20; round++) {
-          const isTogether = (at + round) % 2 === 0
-          const seen = await db.lease(async lease => {
-            lease.begin()
-            const first = isTogether ? count(lease) : await count(lease)
-            const [one, other] = await Promise.all([first, count(lease), lease.commit()])
-            return [one, other]
-          })
-          expect(seen[0]).toBe(seen[1] as number)
-          const failing = db.lease(async lease => {
-            // Statements travel together only within a transaction. Otherwise a PgBouncer before 1.21 would give the
-            // answer that is still to come when the connection is given up to another client.
-            lease.begin()
-            return await Promise.all([lease.unsafe('select 1 / $1::integer', [0], plain), count(lease)])
-          })
+          const failing = pool.unsafe('select 1 / $1::integer', [0], plain)
           await expect(failing).rejects.toThrow('division by zero')
-          const [row] = (await db.unsafe('select $1::integer as n', [at], plain)) as { n: number }[]
+          const text = 'select $1::integer as n from pg_sleep(0.01)'
+          const [row] = (await pool.unsafe(text, [at], plain)) as { n: number }[]
           expect(row?.n).toBe(at)
         }
       }
-      await Promise.all(Array.from({ length: CLIENTS }, client)).finally(() => {
-        isOver = true
-      })
-      await writing
-      // An idle transaction of a service ends behind a pooler, too.
-      let runs = 0
-      const read = await db.lease(async lease => {
-        lease.begin()
-        await count(lease)
-        if (++runs === 1) await until('it is ended', async () => (await idle(direct.sql)) === 0, 10_000)
-        return runs
-      })
-      expect(read).toBe(1)
+      await Promise.all(Array.from({ length: 2 * MANY.size }, client))
+      const { idle } = pool.stats()
+      // One server belongs to the watchdog.
+      if (mode === 'session') expect(idle).toBe(FEW - 1)
+      else expect(idle).toBe(MANY.size)
       await pool.close()
       await database.close()
+      await few.stop()
     })
 
     test('doctor notices the pooler, and finds nothing wrong', async () => {
@@ -218,3 +186,28 @@ for (const [mode, size] of [
       expect(await axport(['doctor', '--full'], { env })).toMatchObject({ code: 0 })
     })
   })
+
+requires(PGBOUNCER).test(
+  'the connections that a pooler in session mode has for a pool are counted again each minute',
+  async () => {
+    const direct = await startService()
+    const bouncer = await startPgBouncer(direct.url, 'session', FEW)
+    const others = postgres(bouncer.url, { max: 2, fetch_types: false })
+    await Promise.all([others`select pg_sleep(0.2)`, others`select pg_sleep(0.2)`])
+    const database = await openDatabase(bouncer.url, 1)
+    const pool = database.pool(MANY, silent)
+    const most = async () => {
+      await Promise.all(
+        Array.from({ length: MANY.size }, () => pool.unsafe('select pg_sleep(0.05)', [], { prepare: false })),
+      )
+      return pool.stats().idle
+    }
+    expect(await most()).toBe(FEW - 3)
+    await others.end()
+    await until('there are more', async () => (await most()) === FEW - 1, 70_000)
+    await pool.close()
+    await database.close()
+    await bouncer.stop()
+    await direct.close()
+  },
+)

@@ -2,7 +2,7 @@ import { chownSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Failure } from '../../errors.ts'
-import { openSocket } from '../connection/socket.ts'
+import { openSocket } from '../socket.ts'
 import { type Kept, startKept, until } from './keeper.ts'
 import { findPrograms, type Programs, serverUser, type User } from './programs.ts'
 

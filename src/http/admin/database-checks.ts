@@ -1,6 +1,5 @@
 import { tryRecording } from '../../assessments/disclosure.ts'
-import { SERVICE_LANE } from '../../database/pool/fair-queue.ts'
-import type { ServingDatabase } from '../../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../database/pool.ts'
 import { compareSchema } from '../../database/schema-record.ts'
 import type { Runner } from '../../database/statement.ts'
 import type { Write } from '../../database/writes.ts'
@@ -83,7 +82,7 @@ const TRIES: Record<Write, (db: Runner) => Promise<void>> = { tokens: tryIssuing
 /** Tries a write that was refused. */
 async function tryAgain(database: ServingDatabase, write: Write): Promise<void> {
   if (database.writes.why(write) === undefined) return
-  await TRIES[write](database.forRequest({ attempts: 1, writes: write }, SERVICE_LANE))
+  await TRIES[write](database.forRequest({ writes: write }))
     .then(() => database.writes.accepted(write))
     .catch(() => {})
 }

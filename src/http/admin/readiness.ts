@@ -1,4 +1,4 @@
-import type { ServingDatabase } from '../../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../database/pool.ts'
 import { shared, within } from '../../within.ts'
 
 /** A condition that requests need. */
@@ -57,5 +57,5 @@ async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
 export function unlessBusy<Result>(database: ServingDatabase, read: () => Promise<Result | undefined>) {
   let last: Result | undefined
   const reread = shared(async () => (last = await read()))
-  return async () => (database.pool.isBusy() ? last : await reread())
+  return async () => (database.isBusy() ? last : await reread())
 }

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { ServingDatabase } from '../../database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../database/pool.ts'
 import { statement } from '../../database/statement.ts'
 
 /** The time zone of the platform, which the description of the API names. */
@@ -10,7 +10,7 @@ export class PlatformTimeZone {
 
   /** What it is now. If the database does not answer: what it was last, or undefined. */
   async read(request: Request): Promise<string | undefined> {
-    const [row] = await read(this.db.forRequest({ signal: request.signal, attempts: 1 }), {}).catch(() => [])
+    const [row] = await read(this.db.forRequest({ signal: request.signal }), {}).catch(() => [])
     this.known = row?.time_zone ?? this.known
     return this.known
   }

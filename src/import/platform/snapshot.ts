@@ -1,13 +1,16 @@
-import { onTimeout } from '../../database/connection/clock.ts'
-import type { Connection } from '../../database/connection/connection.ts'
-import { openFirst } from '../../database/connection/opening.ts'
+import type { Client } from '../../database/client.ts'
 import { timeoutError } from '../../database/failures.ts'
+import { findServer } from '../../database/server.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../database/url.ts'
+import { onTimeout } from '../../within.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
 import { type Query, rowsStatement } from './queries.ts'
 
 /** Time for the first answer, of all servers together. */
 const CONNECT_TIMEOUT_MS = 10_000
+
+/** For the server to accept that a query is cancelled. */
+const CANCEL_MS = 2000
 
 /**
  * Time for the next rows of a query, its first ones among them. Without a limit, a platform that lost its power or hangs
@@ -53,24 +56,27 @@ export async function openSnapshot(
   rowsTimeoutMs = ROWS_TIMEOUT_MS,
 ): Promise<Snapshot> {
   const url = read(text)
-  let connection: Connection | undefined
+  let client: Client | undefined
   try {
-    connection = await openFirst(url, CONNECT_TIMEOUT_MS)
-    const opened = connection
-    // Until the end of the snapshot.
-    opened.take()
+    // A connection lasts for as long as the snapshot.
+    const found = await findServer(url, CONNECT_TIMEOUT_MS, { client: { max_lifetime: null } })
+    const opened = found.client
+    client = opened
+    // What follows on another connection would not be of the snapshot.
+    opened.seal()
     const cancelTimeout = onTimeout(CONNECT_TIMEOUT_MS, () => opened.destroy(timeoutError()))
-    const begun = await begin(connection, last, overlap).finally(cancelTimeout)
+    const begun = await begin(opened, last, overlap).finally(cancelTimeout)
     return {
       ...begun,
       copy: query => copy(opened, query, rowsTimeoutMs),
-      close: async () => {
-        if (!opened.isClosed) await opened.close()
+      close: () => opened.close(),
+      cancel: async () => {
+        for (const pid of opened.pids) await opened.cancel(pid, CANCEL_MS).catch(() => {})
+        opened.destroy()
       },
-      cancel: () => opened.giveUp(),
     }
   } catch (error) {
-    connection?.destroy()
+    client?.destroy()
     throw unreachable(error)
   }
 }
@@ -84,12 +90,12 @@ function read(text: string): PostgresUrl {
 }
 
 async function begin(
-  connection: Connection,
+  client: Client,
   last: Since | undefined,
   overlap: number,
 ): Promise<Pick<Snapshot, 'platform' | 'startedAt' | 'since'>> {
   const run = async <Row>(text: string, parameters: (string | null)[] = []) => {
-    const [row] = (await connection.run(text, parameters, { prepare: false })) as Row[]
+    const [row] = (await client.send(text, parameters, { prepare: false }).rows) as Row[]
     return row as Row
   }
   const { replayed } = await run<{ replayed: string | null }>(REPLAYED)
@@ -129,7 +135,7 @@ const DATABASE = 'select current_database()::text as platform'
 const SET_SINCE = `
   select
     set_config('axport.since', case
-      when $2::text = $3::text then (least($1::timestamptz, now()) - make_interval(secs => $4::double precision))::text
+      when $2::text = $3::text then (least($1::text::timestamptz, now()) - make_interval(secs => $4::double precision))::text
       else '-infinity'
     end, true) as since,
     case when pg_is_in_recovery() then least(now(), coalesce($5::text::timestamptz, '-infinity'))
@@ -138,17 +144,13 @@ const SET_SINCE = `
 /** Read before the snapshot: a standby that catches up replays hours in a minute. */
 const REPLAYED = 'select pg_last_xact_replay_timestamp()::text as replayed'
 
-async function* copy(
-  connection: Connection,
-  query: Query,
-  rowsTimeoutMs: number,
-): AsyncGenerator<Uint8Array> {
+async function* copy(client: Client, query: Query, rowsTimeoutMs: number): AsyncGenerator<Uint8Array> {
   const statement = rowsStatement(query)
-  const chunks = connection.copy(statement)
+  const chunks = client.copy(statement)
   let isDone = false
   try {
     for (;;) {
-      const endTimeout = onTimeout(rowsTimeoutMs, () => connection.destroy(timeoutError()))
+      const endTimeout = onTimeout(rowsTimeoutMs, () => client.destroy(timeoutError()))
       const next = await chunks.next().finally(endTimeout)
       if (next.done) break
       yield next.value
@@ -158,7 +160,7 @@ async function* copy(
     throw queryFailure(error, query, statement)
   } finally {
     // Unread output would block the next statement.
-    if (!isDone) connection.destroy()
+    if (!isDone) client.destroy()
     await chunks.return(undefined)
   }
 }

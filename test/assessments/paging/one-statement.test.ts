@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import pino from 'pino'
-import type { ServingDatabase } from '../../../src/database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../../src/database/pool.ts'
 import { rotateSecret } from '../../../src/integrations/credentials.ts'
 import { setDisabled } from '../../../src/integrations/lifecycle.ts'
 import { changeScope } from '../../../src/integrations/scope.ts'
@@ -144,7 +144,7 @@ describe('for a token that is not in the page memory', () => {
 test('the client of an ended token is not looked for while all connections are in use', async () => {
   await cost('?page=50')
   await setDisabled(database.sql, credentials.clientId, true)
-  const busy = spyOn(pool.pool, 'isBusy').mockReturnValue(true)
+  const busy = spyOn(pool, 'isBusy').mockReturnValue(true)
   try {
     expect(await cost('?page=50')).toEqual([401, 1])
   } finally {

@@ -5,13 +5,12 @@ import { List } from '../../../src/assessments/list.ts'
 import { pageSql, type Shape } from '../../../src/assessments/list-sql.ts'
 import { readPage } from '../../../src/assessments/page.ts'
 import { listKey, PageMemory } from '../../../src/assessments/page-memory.ts'
-
-import type { ServingDatabase } from '../../../src/database/pool/serving-database.ts'
+import type { ServingDatabase } from '../../../src/database/pool.ts'
 import { compile } from '../../../src/database/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
-import { PATIENT } from '../../support/lease.ts'
 import { listQuery } from '../../support/list-query.ts'
 import type { Scope } from '../../support/oracle.ts'
+import { PATIENT } from '../../support/pool.ts'
 import { useShort } from './limits.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { noting } from './runners.ts'
@@ -23,8 +22,8 @@ import { EMPTY, PRODUCTS, reset } from './world.ts'
 test('statements/next-page.sql equals the statement that the service sends for the next page of a walk', async () => {
   const file = Bun.file(`${import.meta.dir}/../statements/next-page.sql`)
   const shape: Shape = {
-    ...{ source: 'token', sort: 'user_name', order: 'DESC', filters: [], way: 'dense', reach: 1000 },
-    ...{ hasCursor: true, isBackward: false, isAtEnd: false, hasSets: false, isRecorded: false },
+    ...{ sort: 'user_name', order: 'DESC', filters: [], way: 'dense', reach: 1000, hasCursor: true },
+    ...{ isBackward: false, isAtEnd: false, hasSets: false, isRecorded: false },
   }
   const text = `${compile(pageSql(shape)).sql.trim()}\n`
   if (process.env.TEST_UPDATE_STATEMENTS) await file.write(text)

@@ -1,8 +1,8 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { checkServerIdentity, connect as encrypt, type TLSSocket } from 'node:tls'
-import { closedError, codedError, timeoutError } from '../failures.ts'
-import type { Address, Encryption } from '../url.ts'
-import { onTimeout } from './clock.ts'
+import { onTimeout } from '../within.ts'
+import { closedError, codedError, timeoutError } from './failures.ts'
+import type { Address, Encryption } from './url.ts'
 
 /** A way to a server. */
 export interface Route {
@@ -91,8 +91,7 @@ function once<Value>(socket: Socket, name: string): Promise<Value | undefined> {
 
 /**
  * Sends a CancelRequest and waits until the server closes the socket, as libpq does: the server has then sent the
- * signal. query.cancel() of postgres.js does not wait, and its error cannot be caught. A pooler forgets how to cancel a
- * statement when its connection ends. @throws if the server does not close the socket in time
+ * signal. @throws if the server does not close the socket in time
  * @param route the connection's own: without its encryption the secret would be readable on the network
  */
 export async function cancelBackend(route: Route, backend: Backend, timeoutMs: number): Promise<void> {

@@ -1,0 +1,267 @@
+import type { ParameterOrJSON } from 'postgres'
+import { onTimeout, within } from '../within.ts'
+import { GRACE_MS, type PoolBounds, type Requester, requestMs, type StateLog } from './bounds.ts'
+import type { Client, Sent } from './client.ts'
+import {
+  ClientGone,
+  DatabaseUnavailable,
+  QueueTimeout,
+  reasonOf,
+  refusalOf,
+  refusesMore,
+  StatementTimeout,
+  timeoutError,
+  type Verdict,
+  verdictOn,
+} from './failures.ts'
+import type { Runner, RunOptions } from './statement.ts'
+import { Waiting } from './waiting.ts'
+import { type Finding, Watchdog } from './watchdog.ts'
+import { Writes } from './writes.ts'
+
+/** Characters of a statement in the log, so that a line is written to a pipe in one piece. */
+const LOGGED_CHARACTERS = 1000
+
+/** What has to be left of a request's time for its statement to be sent once more. */
+const REPETITION_MS = 500
+
+/** Before a repetition: what has cut one connection may have cut others, whose ends have not been read yet. */
+const PAUSE_MS = 50
+
+/** For a cancel request to be accepted, and then for the statement to end. */
+const CANCEL_MS = 1000
+
+/** When the server has refused one connection more, statements share those that are open for so long. */
+const SHARING_MS = 10_000
+
+/** A statement, and the request that it is for. */
+interface Work extends Requester {
+  text: string
+  parameters: ParameterOrJSON<never>[]
+  options: RunOptions
+  integration: string | undefined
+  deadline: number
+}
+
+/** What came of one attempt. */
+type Outcome = { rows: object } | { error: unknown; verdict: Verdict | 'not sent' }
+
+/**
+ * The database as requests use it: single statements, each on a connection of the pool. A statement whose connection was
+ * cut is sent once more. So each one may run twice: it reads or deletes, or inserts rows under a given key and returns the
+ * row that is there.
+ * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
+ */
+export class ServingDatabase implements Runner {
+  readonly writes: Writes
+  readonly #watchdog: Watchdog
+  readonly #waiting: Waiting
+  #sharesUntil = 0
+  /** When the last cancel request was sent, by performance.now(). */
+  #cancelledAt = Number.NEGATIVE_INFINITY
+
+  constructor(
+    finding: Finding,
+    readonly bounds: PoolBounds,
+    private readonly log: StateLog,
+  ) {
+    this.writes = new Writes(log)
+    this.#waiting = new Waiting(bounds.size)
+    this.#watchdog = new Watchdog(finding, bounds, log, {
+      onSize: size => {
+        if (performance.now() > this.#sharesUntil) this.#waiting.resize(size)
+      },
+      onLost: error => this.#waiting.failAll(error),
+    })
+  }
+
+  /** Ends all connections. What runs is cancelled, and what waits fails. */
+  async close(): Promise<void> {
+    this.#waiting.failAll(new DatabaseUnavailable('the service is stopping'))
+    await this.#watchdog.close()
+  }
+
+  /** Runs the statements of a request. @param integration whose request it is, if that is known */
+  forRequest({ signal, deadline, writes }: Requester, integration?: string): Runner {
+    const until = deadline ?? this.#laterDeadline()
+    return {
+      unsafe: (text, parameters, options) =>
+        this.#run({ text, parameters, options, integration, signal, deadline: until, writes }),
+    }
+  }
+
+  /** Runs a statement of no request. */
+  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
+    return this.#run({ text, parameters, options, integration: undefined, deadline: this.#laterDeadline() })
+  }
+
+  #laterDeadline(): number {
+    return performance.now() + requestMs(this.bounds)
+  }
+
+  stats(): { inUse: number; idle: number; waiting: number } {
+    const { inUse, waiting } = this.#waiting
+    return { inUse, idle: Math.max(0, (this.#watchdog.client?.size ?? 0) - inUse), waiting }
+  }
+
+  /** Whether the next statement has to wait. */
+  isBusy(): boolean {
+    return this.#waiting.inUse >= this.#waiting.size
+  }
+
+  /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
+  async trouble(): Promise<string | undefined> {
+    // A busy pool is no trouble of the database, and a check need not wait in its queue.
+    if (this.#watchdog.why !== undefined || this.isBusy()) return this.#watchdog.why
+    try {
+      await this.unsafe('select 1', [], { prepare: false })
+      return undefined
+    } catch (error) {
+      if (error instanceof QueueTimeout) return undefined
+      if (error instanceof DatabaseUnavailable) return error.reason
+      throw error
+    }
+  }
+
+  /** Asks the database whether it is read-only, as a standby is, and notes the answer. @throws as a statement */
+  async checkReadOnly(): Promise<boolean> {
+    const text = `select current_setting('transaction_read_only') = 'on' as value`
+    const [row] = (await this.unsafe(text, [], { prepare: false })) as { value: boolean }[]
+    const isReadOnly = row?.value === true
+    this.writes.noteReadOnly(isReadOnly)
+    return isReadOnly
+  }
+
+  async #run(work: Work): Promise<object> {
+    for (let isRepeated = false; ; ) {
+      const outcome = await this.#attempt(work)
+      if ('rows' in outcome) return outcome.rows
+      const { error, verdict } = outcome
+      const hasTime = performance.now() + REPETITION_MS <= work.deadline - GRACE_MS
+      const isShared = verdict === 'not sent' && this.#share(error)
+      const isElsewhere = verdict === 'read-only' && (await this.#watchdog.findWritable())
+      const mayPass = isElsewhere || verdict === 'cut' || verdict === 'not sent' || verdict === 'passing'
+      if (!isElsewhere && verdict !== 'not sent') this.#noteRefusal(error, work)
+      if (!hasTime || !(isShared || (mayPass && !isRepeated))) throw failureOf(error, verdict)
+      isRepeated ||= !isShared
+      await Bun.sleep(PAUSE_MS)
+    }
+  }
+
+  /** @throws ClientGone, DatabaseUnavailable, StatementTimeout */
+  async #attempt(work: Work): Promise<Outcome> {
+    const { text, parameters, options, integration, deadline, signal } = work
+    const patienceMs = Math.min(this.bounds.waitMs, deadline - GRACE_MS - performance.now())
+    await this.#waiting.enter(integration, patienceMs, signal)
+    const leave = () => this.#waiting.leave(integration)
+    let client: Client
+    try {
+      client = this.#watchdog.client ?? (await this.#watchdog.opened())
+    } catch (error) {
+      leave()
+      throw error
+    }
+    const sent = client.send(text, parameters, options)
+    // A statement has its connection until it ends, also if nobody waits for it any more.
+    void sent.rows.then(leave, leave)
+    try {
+      const rows = await this.#inTime(client, sent, work)
+      this.#logIfSlow(work, sent)
+      return { rows }
+    } catch (error) {
+      if (error instanceof ClientGone) throw error
+      const verdict = error instanceof StatementTimeout ? 'timeout' : this.#verdictOn(error, sent)
+      // What failed otherwise was not slow: the database was lost.
+      if (verdict === 'timeout') this.#logIfSlow(work, sent)
+      return { error, verdict }
+    }
+  }
+
+  /** The rows of a statement, unless its time is over before or its client hangs up. Then it is cancelled. */
+  async #inTime(client: Client, sent: Sent, { deadline, signal }: Work): Promise<object> {
+    const givenUp = Promise.withResolvers<never>()
+    const giveUp = (why: Error) => {
+      givenUp.reject(why)
+      void this.#end(client, sent)
+    }
+    // The server itself ends a statement that takes too long, unless a pooler is in between.
+    const ms = Math.min(this.bounds.statementMs + GRACE_MS / 2, deadline - GRACE_MS - performance.now())
+    const cancelTimeout = onTimeout(ms, () => giveUp(new StatementTimeout()))
+    const hangUp = () => giveUp(new ClientGone())
+    signal?.addEventListener('abort', hangUp, { once: true })
+    if (signal?.aborted) hangUp()
+    try {
+      return await Promise.race([sent.rows, givenUp.promise])
+    } finally {
+      cancelTimeout()
+      signal?.removeEventListener('abort', hangUp)
+    }
+  }
+
+  /** Ends a statement: by cancelling it once it is sent, and by ending its connection if that does not help. */
+  async #end(client: Client, sent: Sent): Promise<void> {
+    const over = sent.rows.then(
+      () => true,
+      () => true,
+    )
+    for (;;) {
+      const pid = sent.pid()
+      this.#cancelledAt = performance.now()
+      await client.cancel(pid, CANCEL_MS).catch(() => {})
+      if (await within(CANCEL_MS, over, false)) return
+      if (pid !== undefined) return client.cut(pid, timeoutError())
+    }
+  }
+
+  #verdictOn(error: unknown, sent: Sent): Verdict | 'not sent' {
+    if (sent.pid() === undefined) return 'not sent'
+    const verdict = verdictOn(error)
+    // A cancel request came late, and has hit the next statement of its connection.
+    const isLateCancel = verdict === 'timeout' && this.#cancelledAt > sent.at - CANCEL_MS
+    return isLateCancel && performance.now() - sent.at < this.bounds.statementMs ? 'cut' : verdict
+  }
+
+  /** No further connection could be opened. @returns whether statements share those that are open */
+  #share(error: unknown): boolean {
+    void this.#watchdog.look()
+    const open = this.#watchdog.client?.size ?? 0
+    // Otherwise the watchdog finds out whether there is a database.
+    if (open === 0 && !refusesMore(error)) return false
+    const now = performance.now()
+    if (now > this.#sharesUntil + SHARING_MS)
+      this.log.warn({ reason: reasonOf(error), open }, 'the database takes no further connection')
+    this.#sharesUntil = now + SHARING_MS
+    if (open > 0) this.#waiting.resize(open)
+    return open > 0
+  }
+
+  #noteRefusal(error: unknown, { writes }: Work): void {
+    const refusal = refusalOf(error)
+    if (!refusal) return
+    // A server that is read-only issues no tokens, whatever was to be written.
+    const refused = refusal === 'read-only' ? (writes ?? 'tokens') : writes
+    this.writes.refused(refusal, refused, (error as { code?: string }).code)
+  }
+
+  /** The text of a statement holds none of its values, which are names and ids of people. */
+  #logIfSlow({ text }: Work, { at }: Sent): void {
+    const ms = performance.now() - at
+    if (ms < this.bounds.slowMs) return
+    const statement = text.trim().replaceAll(/\s+/g, ' ').slice(0, LOGGED_CHARACTERS)
+    this.log.warn({ ms: Math.round(ms), statement }, 'slow statement')
+  }
+}
+
+/** Why no statement can run, and after how many seconds one may. */
+const REASONS: Partial<Record<Verdict | 'not sent', [string, number?]>> = {
+  cut: ['the connection to the database was lost'],
+  'read-only': ['the database is read-only', 5],
+  'disk-full': ['the disk of the database is full', 5],
+}
+
+/** The error to throw instead of the database's own one, if its cause is known. */
+function failureOf(error: unknown, verdict: Verdict | 'not sent'): unknown {
+  if (verdict === 'unforeseen') return error
+  if (verdict === 'timeout') return new StatementTimeout()
+  return new DatabaseUnavailable(...(REASONS[verdict] ?? [reasonOf(error)]))
+}

@@ -1,0 +1,262 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { createServer, type Socket } from 'node:net'
+import type { StateLog } from '../../src/database/bounds.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import {
+  ClientGone,
+  DatabaseUnavailable,
+  QueueTimeout,
+  StatementTimeout,
+} from '../../src/database/failures.ts'
+import { ServingDatabase } from '../../src/database/pool.ts'
+import { readPostgresUrl } from '../../src/database/url.ts'
+import { AnswerProxy } from '../support/answer-proxy.ts'
+import { FlakyProxy } from '../support/flaky-proxy.ts'
+import { ask, NO_LOG } from '../support/pool.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { FOUND, LOST } from '../support/wordings.ts'
+
+const BOUNDS = { size: 4, waitMs: 5000, statementMs: 10_000, slowMs: 60_000 }
+
+let database: TestDatabase
+let db: ServingDatabase
+const closing: (() => Promise<unknown>)[] = []
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+afterEach(async () => {
+  await db.close()
+  for (const close of closing.splice(0)) await close()
+})
+afterAll(() => database.close())
+
+/** A pool on a database that is reached through a proxy. */
+async function through(url: string, bounds = BOUNDS, log: StateLog = NO_LOG): Promise<ServingDatabase> {
+  const opened = await openDatabase(url, 1)
+  closing.push(() => opened.close())
+  return opened.pool(bounds, log)
+}
+
+/** The messages of a log. */
+function logged() {
+  const lines: string[] = []
+  const note = (_: object, line: string) => void lines.push(line)
+  return { lines, log: { info: note, warn: note } }
+}
+
+const pidOf = async (db: ServingDatabase) =>
+  (await ask(db, 'select pg_backend_pid() as pid'))[0]?.pid as number
+const sleeping = async () =>
+  (
+    await database.sql`
+      select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
+  ).map(({ pid }) => pid as number)
+
+describe('a statement', () => {
+  test('on a connection that the network has dropped is sent once more, and a long one beside it goes on', async () => {
+    const proxy = await FlakyProxy.start(database.url)
+    closing.push(() => proxy.stop())
+    db = await through(proxy.url, { ...BOUNDS, size: 2 })
+    await pidOf(db)
+    proxy.setNetwork({ is: 'silent' })
+    proxy.setNetwork({ is: 'normal' })
+    const startedAt = performance.now()
+    const dropped = ask(db, `select 'dropped' as it`)
+    const long = ask(db, `select 'long' as it from pg_sleep(4)`)
+    await until('the long one runs', async () => (await sleeping()).length === 1)
+    const [pid] = await sleeping()
+    expect(await dropped).toEqual([{ it: 'dropped' }])
+    expect(performance.now() - startedAt).toBeLessThan(3500)
+    expect(await sleeping()).toEqual([pid as number])
+    expect(await long).toEqual([{ it: 'long' }])
+  })
+
+  test('whose process is frozen before it gets it is sent once more within three seconds', async () => {
+    const { lines, log } = logged()
+    db = database.pool({ ...BOUNDS, size: 2 }, log)
+    const pid = await pidOf(db)
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const startedAt = performance.now()
+      expect(await ask(db, 'select 1 as one')).toEqual([{ one: 1 }])
+      expect(performance.now() - startedAt).toBeWithin(900, 3200)
+      const again = performance.now()
+      expect(await pidOf(db)).not.toBe(pid)
+      expect(performance.now() - again).toBeLessThan(500)
+      expect(lines).toEqual([])
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+  })
+
+  test('whose process is frozen while it works fails at its deadline, and leaves its connection to nobody', async () => {
+    db = database.pool({ ...BOUNDS, size: 1, statementMs: 1500 }, NO_LOG)
+    const late = ask(db, 'select pg_sleep(0.3)')
+    await until('it runs', async () => (await sleeping()).length === 1)
+    const [pid] = (await sleeping()) as [number]
+    process.kill(pid, 'SIGSTOP')
+    try {
+      await expect(late).rejects.toBeInstanceOf(StatementTimeout)
+      expect(db.stats().inUse).toBe(1)
+      expect(await pidOf(db)).not.toBe(pid)
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+  })
+
+  test('that a cancel request for the one before it hits is sent once more', async () => {
+    db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
+    const client = new AbortController()
+    const gone = ask(db.forRequest(client), 'select pg_sleep(60)').catch(error => error)
+    await until('it runs', async () => (await sleeping()).length === 1)
+    client.abort()
+    expect(await gone).toBeInstanceOf(ClientGone)
+    const next = ask(db, 'select 7 as n from pg_sleep(0.5)')
+    await until('the next one runs', async () => (await sleeping()).length === 1)
+    for (const pid of await sleeping()) await database.sql`select pg_cancel_backend(${pid})`
+    expect(await next).toEqual([{ n: 7 }])
+  })
+
+  test('that somebody else cancels fails as one that takes too long', async () => {
+    db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
+    const cancelled = ask(db, 'select pg_sleep(60)').catch(error => error)
+    await until('it runs', async () => (await sleeping()).length === 1)
+    for (const pid of await sleeping()) await database.sql`select pg_cancel_backend(${pid})`
+    expect(await cancelled).toBeInstanceOf(StatementTimeout)
+  })
+
+  test('waits for a connection no longer than its deadline allows, though waitMs is longer', async () => {
+    db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
+    const long = ask(db, 'select pg_sleep(3)')
+    const late = db.forRequest({ deadline: performance.now() + 1500 })
+    const startedAt = performance.now()
+    await expect(ask(late, 'select 1')).rejects.toBeInstanceOf(QueueTimeout)
+    expect(performance.now() - startedAt).toBeLessThan(1500)
+    await long
+  })
+
+  test('that runs when the pool is closed is cancelled', async () => {
+    db = database.pool({ ...BOUNDS, statementMs: 60_000 }, NO_LOG)
+    const ending = ask(db, 'select pg_sleep(60)').catch(error => error)
+    await until('it runs', async () => (await sleeping()).length === 1)
+    await db.close()
+    expect(await ending).toBeInstanceOf(Error)
+    await until('nothing runs', async () => (await sleeping()).length === 0)
+  })
+})
+
+describe('a server', () => {
+  test('that answers slowly is found again, and the log has one line for its loss and one for its return', async () => {
+    const { lines, log } = logged()
+    const proxy = await AnswerProxy.start(database.url)
+    closing.push(() => proxy.stop())
+    db = await through(proxy.url, BOUNDS, log)
+    await pidOf(db)
+    let isGone = true
+    proxy.passes = async () => !isGone
+    await until('it is lost', async () => {
+      await pidOf(db).catch(() => {})
+      return lines.length > 0
+    })
+    isGone = false
+    proxy.passes = async () => {
+      await Bun.sleep(600)
+      return true
+    }
+    await until('it is found', () => lines.length > 1)
+    expect(lines).toEqual([LOST, FOUND])
+  })
+
+  test.each(['disable', 'require'])(
+    'that accepts connections and never answers holds two at a time (sslmode=%s)',
+    async mode => {
+      const held = new Set<Socket>()
+      let accepted = 0
+      let most = 0
+      const server = createServer(socket => {
+        accepted++
+        held.add(socket)
+        most = Math.max(most, held.size)
+        socket
+          .resume()
+          .on('error', () => {})
+          .on('close', () => held.delete(socket))
+      })
+      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as { port: number }
+      const url = readPostgresUrl(`postgres://nobody@127.0.0.1:${port}/none?sslmode=${mode}`)
+      db = new ServingDatabase({ readUrl: () => url, optional: {} }, BOUNDS, NO_LOG)
+      const startedAt = performance.now()
+      await expect(ask(db, 'select 1')).rejects.toBeInstanceOf(DatabaseUnavailable)
+      expect(performance.now() - startedAt).toBeLessThan(4000)
+      await until('it was tried often', () => accepted >= 6)
+      expect(most).toBe(2)
+      await db.close()
+      await until('it holds none', () => held.size === 0)
+      server.close()
+    },
+  )
+
+  test('is another one when the URL is, and stays if the new URL leads to none', async () => {
+    const { lines, log } = logged()
+    let url = `${database.url}?application_name=one`
+    const opened = await openDatabase(() => url, 1)
+    closing.push(() => opened.close())
+    db = opened.pool(BOUNDS, log)
+    const name = async () => (await ask(db, 'show application_name'))[0]?.application_name
+    expect(await name()).toBe('one')
+    url = `${database.url}?application_name=two`
+    await until('the new URL is used', async () => (await name()) === 'two')
+    url = 'postgres://nobody@127.0.0.1:1/none'
+    await until('the log says that it leads to none', () => lines.length > 0)
+    expect(lines).toEqual(['the new database URL cannot be used: the last one stays in use'])
+    expect(await name()).toBe('two')
+  })
+
+  test('gets the password that the URL has when a connection is opened', async () => {
+    const { sql } = database
+    await sql`drop role if exists changing`
+    await sql`create role changing login password 'one'`
+    let url = database.url.replace(/\/\/.*@/, '//changing:one@')
+    const opened = await openDatabase(() => url, 1)
+    closing.push(
+      () => opened.close(),
+      async () => await sql`drop role changing`,
+    )
+    db = opened.pool({ ...BOUNDS, size: 2 }, NO_LOG)
+    const first = await pidOf(db)
+    await sql`alter role changing password 'two'`
+    // A second connection is refused, and both statements share the first one.
+    const both = () => Promise.all([ask(db, 'select pg_backend_pid() as pid from pg_sleep(0.1)'), pidOf(db)])
+    const [[one], other] = await both()
+    expect([one?.pid, other]).toEqual([first, first])
+    url = url.replace(':one@', ':two@')
+    await until(
+      'both have a connection',
+      async () => {
+        const [[one], other] = await both()
+        return one?.pid !== other
+      },
+      20_000,
+    )
+  })
+
+  test('that is a former primary is not used any more', async () => {
+    const { lines, log } = logged()
+    const { sql, url } = database
+    const name = new URL(url).pathname.slice(1)
+    db = await through(`${url}?target_session_attrs=read-write`, BOUNDS, log)
+    await pidOf(db)
+    await sql.unsafe(`alter database ${name} set default_transaction_read_only = on`)
+    await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`
+    await until('it is lost', () => lines.includes(LOST))
+    await expect(ask(db, 'select 1')).rejects.toThrow('no server of those in DATABASE_URL')
+    await sql.unsafe('set default_transaction_read_only = off')
+    await sql.unsafe(`alter database ${name} reset default_transaction_read_only`)
+    await until('it is found', () => lines.includes(FOUND))
+    expect(await ask(db, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+})
