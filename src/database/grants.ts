@@ -1,8 +1,10 @@
+import { sql } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
 import load from '../../db/grants/load.sql' with { type: 'text' }
 import serve from '../../db/grants/serve.sql' with { type: 'text' }
 import { Failure, firstThree } from '../errors.ts'
 import { LOCKS } from './locks.ts'
+import { rowsOf, texts } from './orm.ts'
 import { onlyRow } from './statement.ts'
 import { type CommandSql, transact } from './transact.ts'
 
@@ -25,12 +27,12 @@ export const LOAD: Work = { command: 'import', option: '--grant-loader', script:
  * of this command cannot grant something
  */
 export async function grantFor(db: CommandSql, role: string, work: Work): Promise<void> {
-  await transact(db, async sql => {
+  await transact(db, async client => {
     // Of two transactions that change the privileges of one table at the same moment, Postgres fails one.
-    await sql`select pg_advisory_xact_lock(${LOCKS.schema})`
-    await sql.unsafe(withNames(work.script, await namesFor(sql, role)))
+    await rowsOf(client, sql`select pg_advisory_xact_lock(${LOCKS.schema})`)
+    await client.unsafe(withNames(work.script, await namesFor(client, role)))
     // For a privilege that the user has and may not grant, Postgres only warns.
-    const missing = await missingPrivileges(sql, work, role)
+    const missing = await missingPrivileges(client, work, role)
     if (missing.length > 0)
       throw new Failure(
         `${role} would still lack ${firstThree(missing)}: run this command as the owner of the tables`,
@@ -46,9 +48,11 @@ function withNames(script: string, names: Record<string, string>): string {
 }
 
 /** The variables of a script, as Postgres quotes them. @throws Failure for a role that must not be granted anything */
-async function namesFor(sql: TransactionSql, role: string): Promise<Record<string, string>> {
+async function namesFor(client: TransactionSql, role: string): Promise<Record<string, string>> {
   const { isThere, power, ...names } = onlyRow(
-    await sql<{ isThere: boolean; power: string | null; role: string; schema: string; DBNAME: string }[]>`
+    await rowsOf<{ isThere: boolean; power: string | null; role: string; schema: string; DBNAME: string }>(
+      client,
+      sql`
       select quote_ident(${role}) as role, quote_ident(current_schema()) as schema,
         quote_ident(current_database()) as "DBNAME",
         r.oid is not null as "isThere",
@@ -59,6 +63,7 @@ async function namesFor(sql: TransactionSql, role: string): Promise<Record<strin
             then 'owns tables or functions of this schema'
         end as power
       from pg_namespace n left join pg_roles r on rolname = ${role} where nspname = current_schema()`,
+    ),
   )
   if (!isThere)
     throw new Failure(`there is no role ${role}: create it with create role ${names.role} login password '…'`)
@@ -79,11 +84,13 @@ export async function missingPrivileges(
 ): Promise<string[]> {
   const needs = needsOf(script)
   const column = (key: keyof Need) => needs.map(need => need[key])
-  const rows = await db<{ label: string }[]>`
+  const rows = await rowsOf<{ label: string }>(
+    db,
+    sql`
     select label
     from unnest(
-      ${column('privilege')}::text[], ${column('column')}::text[], ${column('kind')}::text[], ${column('object')}::text[],
-      ${column('label')}::text[]
+      ${texts(column('privilege'))}, ${texts(column('column'))}, ${texts(column('kind'))}, ${texts(column('object'))},
+      ${texts(column('label'))}
     ) with ordinality as need (privilege, only_column, kind, object, label, number)
     cross join (select coalesce(${role ?? null}, current_user)::name as role) as asked
     where not case kind
@@ -93,7 +100,8 @@ export async function missingPrivileges(
       when 'column' then has_column_privilege(role, to_regclass(object), only_column, privilege)
       else has_table_privilege(role, to_regclass(object), privilege)
     end
-    order by number`
+    order by number`,
+  )
   return rows.map(({ label }) => label)
 }
 
@@ -136,5 +144,5 @@ export async function requirePrivileges(db: Sql, work: Work): Promise<void> {
 
 /** The role of the connections. */
 export async function currentRole(db: Sql | TransactionSql): Promise<string> {
-  return onlyRow(await db<{ name: string }[]>`select current_user as name`).name
+  return onlyRow(await rowsOf<{ name: string }>(db, sql`select current_user as name`)).name
 }

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { isBlocked } from './failures.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
+import { rowsOf } from './orm.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
 import { requireFiringTriggers } from './session-role.ts'
 import { onlyRow } from './statement.ts'
@@ -21,7 +23,7 @@ const LOCK_TIMEOUT_MS = 2000
  * does not release a lock; as transact()
  */
 export async function migrate(
-  sql: CommandSql,
+  client: CommandSql,
   migrations: Migration[] = MIGRATIONS,
   {
     timeoutMs = 300_000,
@@ -29,14 +31,14 @@ export async function migrate(
     onApplied = (_name: string) => {},
   } = {},
 ): Promise<string[]> {
-  await requireSupportedServer(sql)
-  await requireFiringTriggers(sql, 'nothing was migrated')
+  await requireSupportedServer(client)
+  await requireFiringTriggers(client, 'nothing was migrated')
   const applied: string[] = []
   for (const migration of migrations) {
     const startedAt = performance.now()
     // Other sessions go on in the pauses between attempts.
     for (let pauseMs = LOCK_TIMEOUT_MS; ; pauseMs = Math.min(2 * pauseMs, 4 * LOCK_TIMEOUT_MS)) {
-      const { wasMissing, blockers } = await apply(sql, migration, migrations)
+      const { wasMissing, blockers } = await apply(client, migration, migrations)
       if (wasMissing) {
         applied.push(migration.name)
         onApplied(migration.name)
@@ -55,7 +57,7 @@ export async function migrate(
 
 /** Applies one migration if it is missing. If it did not get a lock, nothing is done and `blockers` says who holds it. */
 async function apply(
-  sql: CommandSql,
+  client: CommandSql,
   migration: Migration,
   migrations: Migration[],
 ): Promise<{ wasMissing: boolean; blockers?: string }> {
@@ -63,20 +65,23 @@ async function apply(
   let found: Promise<string | undefined> | undefined
   try {
     const work = async (transaction: TransactionSql) => {
-      await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
+      await rowsOf(transaction, sql`select pg_advisory_xact_lock(${LOCKS.schema})`)
       await findTrigrams(transaction)
       await createRecord(transaction)
       const { missing, ahead } = await compareSchema(transaction, migrations)
       requireKnown(ahead)
       if (!missing.includes(migration.name)) return false
-      const rows = await transaction<{ pid: number }[]>`
-        select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`
-      found = watchBlockers(sql, onlyRow(rows).pid, end.signal)
+      const rows = await rowsOf<{ pid: number }>(
+        transaction,
+        sql`
+        select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`,
+      )
+      found = watchBlockers(client, onlyRow(rows).pid, end.signal)
       await transaction.unsafe(migration.sql)
       await addToRecord(transaction, migration)
       return true
     }
-    return { wasMissing: await transact(sql, work) }
+    return { wasMissing: await transact(client, work) }
   } catch (error) {
     if (!isBlocked(error)) throw error
     end.abort()
@@ -94,7 +99,9 @@ async function apply(
 async function watchBlockers(db: Sql, pid: number, signal: AbortSignal): Promise<string | undefined> {
   let found: string | undefined
   while (await sleep(500, true, { signal }).catch(() => false)) {
-    const [row] = await db<{ blockers: string | null }[]>`
+    const [row] = await rowsOf<{ blockers: string | null }>(
+      db,
+      sql`
       select string_agg(
         format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
           ', ', 'pid ' || pid, state,
@@ -102,7 +109,8 @@ async function watchBlockers(db: Sql, pid: number, signal: AbortSignal): Promise
         )),
         '; ' order by xact_start
       ) as blockers
-      from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
+      from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`,
+    ).catch(() => [])
     found = row?.blockers ?? found
   }
   return found
@@ -112,20 +120,26 @@ async function watchBlockers(db: Sql, pid: number, signal: AbortSignal): Promise
  * Appends the schema of pg_trgm to the search_path: migrations name its operator class without the schema. Without
  * another schema in the path, the tables would be created beside the extension, and no later command would find them.
  */
-async function findTrigrams(sql: TransactionSql): Promise<void> {
-  await sql`
+async function findTrigrams(client: TransactionSql): Promise<void> {
+  await rowsOf(
+    client,
+    sql`
     select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(home), true)
     from coalesce(
       (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'), 'public'
     ) as home
-    where current_schema() is not null and home <> all (current_schemas(false))`
+    where current_schema() is not null and home <> all (current_schemas(false))`,
+  )
 }
 
 /** The schema is untested below Postgres 15. Other encodings than UTF8 cannot store all names, and have no ICU rules. */
-async function requireSupportedServer(sql: Sql): Promise<void> {
-  const rows = await sql<{ version: string; number: number; encoding: string }[]>`
+async function requireSupportedServer(client: Sql): Promise<void> {
+  const rows = await rowsOf<{ version: string; number: number; encoding: string }>(
+    client,
+    sql`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
-      current_setting('server_encoding') as encoding`
+      current_setting('server_encoding') as encoding`,
+  )
   const { version, number, encoding } = onlyRow(rows)
   if (number < 150_000)
     throw new Failure(`the database is Postgres ${version}: axport needs Postgres 15 or newer`)

@@ -43,4 +43,4 @@ export const isoOf = (instant: SQLWrapper): SQL<string> =>
 
 /** Values as one parameter, an array. drizzle would make a list of them. */
 export const bigints = (ids: readonly string[]): SQL => sql`${sql.param(ids)}::bigint[]`
-export const texts = (values: readonly string[]): SQL => sql`${sql.param(values)}::text[]`
+export const texts = (values: readonly (string | null)[]): SQL => sql`${sql.param(values)}::text[]`

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { sql } from 'drizzle-orm'
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
+import { rowsOf } from './orm.ts'
 import type { Runner } from './statement.ts'
 
 /** The first migration of axport 0.1, which had another list of migrations. */
@@ -68,19 +70,25 @@ export async function requireCurrentSchema(db: Runner): Promise<void> {
 }
 
 /** Creates the table of applied migrations if it is missing. */
-export async function createRecord(sql: TransactionSql): Promise<void> {
-  await sql`
+export async function createRecord(client: TransactionSql): Promise<void> {
+  await rowsOf(
+    client,
+    sql`
     create table if not exists schema_migrations (
       name text primary key,
       sha256 text not null,
       applied_at timestamptz not null default now(),
       compatible_with integer
-    )`
+    )`,
+  )
 }
 
 /** Records that a migration was applied. */
-export async function addToRecord(sql: TransactionSql, migration: Migration): Promise<void> {
-  await sql`
+export async function addToRecord(client: TransactionSql, migration: Migration): Promise<void> {
+  await rowsOf(
+    client,
+    sql`
     insert into schema_migrations (name, sha256, compatible_with)
-    values (${migration.name}, ${hash(migration)}, ${compatibleWith(migration)})`
+    values (${migration.name}, ${hash(migration)}, ${compatibleWith(migration)})`,
+  )
 }

@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { rowsOf } from './orm.ts'
 import { onlyRow } from './statement.ts'
 
 /**
@@ -9,7 +11,7 @@ import { onlyRow } from './statement.ts'
  */
 export async function requireFiringTriggers(db: Sql | TransactionSql, undone: string): Promise<void> {
   const { role } = onlyRow(
-    await db<{ role: string }[]>`select current_setting('session_replication_role') as role`,
+    await rowsOf<{ role: string }>(db, sql`select current_setting('session_replication_role') as role`),
   )
   if (role === 'replica')
     throw new Failure(

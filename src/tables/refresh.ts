@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
+import { bigints, rowsOf } from '../database/orm.ts'
 import { requireFiringTriggers } from '../database/session-role.ts'
 import { onlyRow } from '../database/statement.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
@@ -35,7 +37,7 @@ export interface Refreshed {
 export async function refresh(db: CommandSql, onBatch: (ids: number) => void): Promise<Refreshed> {
   await requireFiringTriggers(db, 'nothing was refreshed')
   // Without the row of export_state the views render nothing, and all records would be deleted.
-  if ((await db`select from export_state`).length === 0) throw new Failure(EXPORT_STATE_EMPTY)
+  if ((await rowsOf(db, sql`select from export_state`)).length === 0) throw new Failure(EXPORT_STATE_EMPTY)
   const refreshed = { erased: await removeErased(db), records: 0, people: 0, products: 0 }
   let seen = 0
   for (const table of READ_MODEL) {
@@ -58,10 +60,13 @@ const LEAST = '-9223372036854775808'
 
 /** What was written past the triggers may have people who were erased, as the dump of an earlier day does. */
 async function removeErased(db: CommandSql): Promise<number> {
-  return await transact(db, async sql => {
+  return await transact(db, async client => {
     const { people } = onlyRow(
-      await sql<{ people: string }[]>`
+      await rowsOf<{ people: string }>(
+        client,
+        sql`
         select people_found as people from remove_people(array(select user_id from erasures))`,
+      ),
     )
     return Number(people)
   })
@@ -69,48 +74,60 @@ async function removeErased(db: CommandSql): Promise<number> {
 
 /** The next ids of the source and of the read model, ascending. */
 async function idsAfter(db: Sql, { table, id, source }: ReadModelTable, after: string): Promise<string[]> {
-  const rows = await db<{ id: string }[]>`
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`
     select id from (
-      (select id from ${db(source)} where id > ${after} order by id limit ${BATCH})
+      (select id from ${sql.identifier(source)} where id > ${after} order by id limit ${BATCH})
       union
-      (select ${db(id)} from ${db(table)} where ${db(id)} > ${after} order by 1 limit ${BATCH})
+      (select ${sql.identifier(id)} from ${sql.identifier(table)} where ${sql.identifier(id)} > ${after} order by 1 limit ${BATCH})
     ) as ids
-    order by id limit ${BATCH}`
+    order by id limit ${BATCH}`,
+  )
   return rows.map(row => row.id)
 }
 
 /** Those whose row is not as its view renders it. Read in one snapshot, without a lock. */
 async function differingOf(db: Sql, { table, id }: ReadModelTable, ids: string[]): Promise<string[]> {
-  const rows = await db<{ id: string }[]>`
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`
     select given.id
-    from unnest(${ids}::bigint[]) as given (id)
-    left join ${db(table)} r on r.${db(id)} = given.id
-    left join lateral (select * from ${db(`${table}_rendered`)} v where v.${db(id)} = given.id) v on true
-    where r is distinct from v`
+    from unnest(${bigints(ids)}) as given (id)
+    left join ${sql.identifier(table)} r on r.${sql.identifier(id)} = given.id
+    left join lateral (select * from ${sql.identifier(`${table}_rendered`)} v where v.${sql.identifier(id)} = given.id) v on true
+    where r is distinct from v`,
+  )
   return rows.map(row => row.id)
 }
 
 /** Renders rows as they are now: another writer may have changed them since they were compared. */
 async function renderAnew(db: CommandSql, { table, id }: ReadModelTable, ids: string[]): Promise<void> {
-  await transact(db, async sql => {
-    await sql`select lock_export()`
-    await sql`select ${sql(`refresh_${table}`)}(${ids}::bigint[])`
+  await transact(db, async client => {
+    await rowsOf(client, sql`select lock_export()`)
+    await rowsOf(client, sql`select ${sql.identifier(`refresh_${table}`)}(${bigints(ids)})`)
     // The function keeps the record of an assessment whose user, organization or product is gone.
-    await sql`
-      delete from ${sql(table)} r
-      where ${sql(id)} = any (${ids}::bigint[])
-        and (select v.${sql(id)} from ${sql(`${table}_rendered`)} v where v.${sql(id)} = r.${sql(id)}) is null`
+    await rowsOf(
+      client,
+      sql`
+      delete from ${sql.identifier(table)} r
+      where ${sql.identifier(id)} = any (${bigints(ids)})
+        and (select v.${sql.identifier(id)} from ${sql.identifier(`${table}_rendered`)} v where v.${sql.identifier(id)} = r.${sql.identifier(id)}) is null`,
+    )
   })
 }
 
 /** Somebody may have written the read model itself. So every server counts its lists again, also if every row was right. */
 async function countAnew(db: CommandSql): Promise<void> {
-  await transact(db, async sql => {
-    await sql`select lock_export()`
-    await sql`
+  await transact(db, async client => {
+    await rowsOf(client, sql`select lock_export()`)
+    await rowsOf(
+      client,
+      sql`
       select refresh_export_counts(array(
         select organization_id from export_records union select organization_id from export_counts
-      ))`
-    await sql`select renew_export_version()`
+      ))`,
+    )
+    await rowsOf(client, sql`select renew_export_version()`)
   })
 }

@@ -373,7 +373,7 @@ describe('a failing migration', () => {
   /** Runs in a separate process, because an error that no handler catches ends the process. */
   function startMigration(url: string, extra: string) {
     const module = (name: string) =>
-      JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'postgres', 'schema', name))
+      JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'database', name))
     const script = `
       import postgres from 'postgres'
       import { migrate } from ${module('migrate.ts')}

@@ -52,7 +52,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   'src/database/schema-record.ts': { why: 'constants', parts: ['text'] },
   'src/database/grants.ts': {
     why: 'db/grants, which is part of the program, with names that Postgres quoted itself with quote_ident()',
-    parts: ['withNames(work.script, await namesFor(sql, role))'],
+    parts: ['withNames(work.script, await namesFor(client, role))'],
   },
   'src/import/bulk.ts': {
     why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
