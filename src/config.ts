@@ -18,12 +18,6 @@ interface Setting<Value> {
 /** A path as it is; any other text may be a URL with its password. */
 const maskedPath = (text: string) => (isPath(text) ? text : '***')
 
-const notSupported = (): never => {
-  throw new Error('is not supported in this version: unset it; pages and records are read from DATABASE_URL')
-}
-
-const NOT_SUPPORTED = 'Not supported in this version: serve refuses it.'
-
 /** All settings by name, in the order of the documents. */
 export const SETTINGS = {
   DATABASE_URL: {
@@ -36,14 +30,13 @@ export const SETTINGS = {
     read: filePath,
   },
   DATABASE_READ_URL: {
-    meaning: NOT_SUPPORTED,
+    meaning: 'A standby of the database, from which serve reads pages while it is well.',
     mask: maskedUrl,
-    read: notSupported,
   },
   DATABASE_READ_URL_FILE: {
-    meaning: NOT_SUPPORTED,
+    meaning: 'A file with the value of DATABASE_READ_URL. Each new connection reads it again.',
     mask: maskedPath,
-    read: notSupported,
+    read: filePath,
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
@@ -168,18 +161,21 @@ export function preset(name: SettingName, value: string): void {
 
 /** DATABASE_URL, or what DATABASE_URL_FILE holds. @throws Failure if neither or both are set, or the file is wrong */
 export function databaseUrl(environment: Environment = Bun.env): string {
-  const url = givenDatabaseUrl(environment)
+  const url = givenUrl('DATABASE_URL', environment)
   if (url) return url
   throw new Failure('DATABASE_URL is not set: set it to postgres://user:password@host:port/name')
 }
 
-/** The same; undefined if neither is set. @throws Failure if both are, or the file is wrong */
-export function givenDatabaseUrl(environment: Environment = Bun.env): string | undefined {
-  const url = setting('DATABASE_URL', environment)
-  const file = setting('DATABASE_URL_FILE', environment)
-  if (url && file) throw new Failure('DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them')
+/** A URL, or what its file holds; undefined if neither is set. @throws Failure if both are, or the file is wrong */
+export function givenUrl(
+  name: 'DATABASE_URL' | 'DATABASE_READ_URL',
+  environment: Environment = Bun.env,
+): string | undefined {
+  const url = setting(name, environment)
+  const file = setting(`${name}_FILE`, environment)
+  if (url && file) throw new Failure(`${name} and ${name}_FILE are both set: unset one of them`)
   if (url || !file) return url
-  return readTrimmed(file, `DATABASE_URL_FILE names ${file}, which`)
+  return readTrimmed(file, `${name}_FILE names ${file}, which`)
 }
 
 /** Every setting with its value. An invalid value is reported, and does not throw. */

@@ -10,6 +10,7 @@ import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
 import type { PageMemory, Patience } from './page-memory.ts'
 import { type Pair, pairsIn } from './query-string.ts'
+import type { Standby } from './standby.ts'
 
 /** GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
@@ -18,6 +19,7 @@ export async function listAssessments(
   tokenDigest: Uint8Array,
   patience: Patience,
   queryString: string,
+  standby?: Standby,
 ): Promise<Answer> {
   let pairs: Pair[]
   let query: ListQuery
@@ -28,7 +30,9 @@ export async function listAssessments(
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
-  const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query, patience)
+  const { access, count, documents, size, shown } =
+    (await standby?.page(db, memory, tokenDigest, query, patience)) ??
+    (await readPage(db, memory, tokenDigest, query, patience))
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,

@@ -27,11 +27,34 @@ const TOKEN = sql`(
     (select ${disclosureState.isOn} from ${disclosureState}) as recording
   from live_tokens where digest = ${sql.placeholder('token')}::bytea offset 0
 ) as token`
+
+/** The same at a standby, for a scope that the primary has read: access and recording are values, the version is its own. */
+const SCOPE = sql`(
+  select ${sql.placeholder('client')}::text as client_id, ${sql.placeholder('scope')}::text as scope_digest,
+    ${GIVEN_SETS.organizations} as organization_ids, ${GIVEN_SETS.products} as product_ids,
+    ${GIVEN_SETS.organizations} as organizations, ${GIVEN_SETS.products} as products,
+    (select ${exportVersion.version} from ${exportVersion}) as version,
+    ${sql.placeholder('recording')}::boolean as recording
+  offset 0
+) as token`
+
 const MOMENT = { ...ACCESS, version: sql`token.version`, recording: sql`token.recording` }
 const hasScope = sql`token.scope_digest = ${sql.placeholder('scope')}`
 
+/** What gives the scope: the live token, or at a standby the values that the primary has read. */
+export type Source = 'token' | 'scope'
+
+const SOURCES: Record<Source, SQL> = { token: TOKEN, scope: SCOPE }
+
+/** What the primary says before a page is read at a standby. */
+export const NOW = rowOf(MOMENT)
+export const NOW_SQL = sql`
+select ${NOW.list}
+from ${TOKEN}`
+
 /** How a list is counted, beside its filters. */
 export interface Counting {
+  source: Source
   filters: string[]
   /** Whether the search is for one letter, which most people have in their names. */
   isLetter: boolean
@@ -50,7 +73,7 @@ export const COUNT = rowOf({
 export function countSql(counting: Counting): SQL {
   return sql`
 select ${COUNT.list}
-from ${TOKEN}
+from ${SOURCES[counting.source]}
 cross join lateral (
   select case when ${hasScope} then ${countOf(counting)} end as count, case when ${hasScope} then ${kept()} end as of_scope
 ) as counted`
@@ -94,6 +117,7 @@ export type Reach = keyof typeof REACHES
 
 /** What the text of a page depends on. */
 export interface Shape {
+  source: Source
   sort: Sort
   order: Order
   filters: string[]
@@ -148,7 +172,7 @@ export function pageSql(shape: Shape): SQL {
   const ids = (column: SQL) => (isRecorded ? sql`array_agg(${column})` : sql`null`)
   return sql`
 select ${PAGE.list}
-from ${TOKEN}
+from ${SOURCES[shape.source]}
 cross join lateral (select ${count} as count) as counted
 cross join lateral (
   select

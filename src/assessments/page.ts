@@ -1,10 +1,17 @@
 import type { ListQuery } from '../contract.ts'
 import type { Runner } from '../database/statement.ts'
-import { type Access, requireAccess } from './access.ts'
+import { type Access, accessOf, requireAccess } from './access.ts'
 import { constraints } from './filters.ts'
 import type { List } from './list.ts'
 import { listKey, type PageMemory, type Patience } from './page-memory.ts'
-import { countedPage, countList, type Page, type PageRequest, rememberedPage } from './read-list.ts'
+import {
+  countedPage,
+  countList,
+  type Page,
+  type PageRequest,
+  type Reader,
+  rememberedPage,
+} from './read-list.ts'
 import { narrowed, type Sets } from './scope.ts'
 
 /** After so many lists that were not those of their page, the records are counted in the statement of the page. */
@@ -16,20 +23,15 @@ const MAX_LISTS = 3
  * A page is one statement. It begins at what is remembered of its list, and returns no records if that is of another scope or
  * version. Then the list is forgotten and counted, and the page is read again.
  */
-export async function readPage(
-  db: Runner,
-  memory: PageMemory,
-  token: Uint8Array,
-  query: ListQuery,
-  patience: Patience = {},
-): Promise<Page> {
+export async function readPageBy(reader: Reader, query: ListQuery, patience: Patience = {}): Promise<Page> {
+  const { memory } = reader
   const { filters, values } = constraints(query.filter)
   let isExact = false
   let last: List | undefined
   for (let attempt = 1; ; attempt++) {
-    const { access, sets } = await scopeOf(db, memory, token)
-    const given = { ...values, ...narrowed(sets, query.filter), token, scope: access.scope }
-    const request: PageRequest = { db, memory, token, query, filters, access, given, isExact }
+    const { access, sets } = await reader.scope()
+    const given = { ...values, ...narrowed(sets, query.filter), ...reader.values, scope: access.scope }
+    const request: PageRequest = { reader, query, filters, access, given, isExact }
     if (last && attempt > MAX_LISTS) {
       const page = await countedPage(request, last)
       if (typeof page === 'object') return page
@@ -48,6 +50,23 @@ export async function readPage(
     isExact ||= page === 'contradicted'
     last = list
   }
+}
+
+/** The same with a token, which every statement looks up. */
+export function readPage(
+  db: Runner,
+  memory: PageMemory,
+  token: Uint8Array,
+  query: ListQuery,
+  patience?: Patience,
+): Promise<Page> {
+  const scope = () => scopeOf(db, memory, token)
+  const hasScope: Reader['hasScope'] = (row, access) => {
+    const now = accessOf(row)
+    memory.noteAccess(token, now)
+    return now.scope === access.scope
+  }
+  return readPageBy({ db, memory, source: 'token', values: { token }, scope, hasScope }, query, patience)
 }
 
 /** The scope of a token, as a statement last read it. */

@@ -1,17 +1,20 @@
 import { LRUCache } from 'lru-cache'
 import type { ListQuery } from '../contract.ts'
 import { type RawRow, type Runner, rawStatement, type Statement, text } from '../database/statement.ts'
-import { type Access, type AccessRow, accessOf } from './access.ts'
+import type { Access, AccessRow } from './access.ts'
 import { isRecorded, type Shown } from './disclosure.ts'
 import { NARROW_FILTERS, type Values } from './filters.ts'
 import { type Entry, List, START } from './list.ts'
-import { COUNT, type Counting, countSql, PAGE, pageSql, type Shape } from './list-sql.ts'
+import { COUNT, type Counting, countSql, PAGE, pageSql, type Shape, type Source } from './list-sql.ts'
 import type { PageMemory } from './page-memory.ts'
+import type { Sets } from './scope.ts'
 import { isOneLetter, searchOf } from './search.ts'
 
 /** A page, as plain OFFSET and count(*) find it in one snapshot of the present data. */
 export interface Page {
   access: Access
+  /** Of the export, in the snapshot of the page. */
+  version: string | null
   /** How many records match. */
   count: number
   /** The documents with commas between. They stay bytes: decoding would take a tenth of the time of a page. */
@@ -22,16 +25,27 @@ export interface Page {
   shown: Shown
 }
 
-/** A request for a page, as far as it is known before its statements. */
-export interface PageRequest {
+/** A server that pages are read from. */
+export interface Reader {
   db: Runner
   memory: PageMemory
-  token: Uint8Array
+  source: Source
+  /** The scope of the request, as it was last read. @throws HttpError 401 or 400 */
+  scope(): Promise<{ access: Access; sets: Sets }>
+  /** The values of its source. */
+  values: Values
+  /** Whether a row is of the scope that the request has read. @throws HttpError 401 or 400 if it is of none */
+  hasScope(row: AccessRow | undefined, access: Access): boolean
+}
+
+/** A request for a page, as far as it is known before its statements. */
+export interface PageRequest {
+  reader: Reader
   query: ListQuery
   filters: string[]
   /** As last read. Each statement compares it. */
   access: Access
-  /** The values of the token, its scope, the two sets that are read, and the filters. */
+  /** The values of the reader, the scope, the two sets that are read, and the filters. */
   given: Values
   /** Whether kept counts are known to be wrong. */
   isExact: boolean
@@ -59,11 +73,11 @@ const ON_THE_WAY = 200
 
 /** Counts a list; undefined if the token has another scope. */
 export async function countList(request: PageRequest): Promise<List | undefined> {
-  const { db, given, filters, access, isExact } = request
+  const { reader, given, filters, access, isExact } = request
   const counting = countingOf(request)
-  const [found] = await statementOf(counting, countSql, false)(db, given)
+  const [found] = await statementOf(counting, countSql, false)(reader.db, given)
   const row = COUNT.read(found)
-  if (!hasScope(request, found && row)) return undefined
+  if (!reader.hasScope(found && row, access)) return undefined
   const number = (column: Buffer | null) => Number(text(column))
   const isKept = !isExact && filters.every(name => name === searchOf(filters))
   return new List({
@@ -78,7 +92,7 @@ export async function countList(request: PageRequest): Promise<List | undefined>
 
 /** Reads a page of a list from its nearest cursor or end. */
 export async function rememberedPage(request: PageRequest, list: List): Promise<Page | NoPage> {
-  const { query, given, access } = request
+  const { reader, query, given, access } = request
   const { count, version } = list
   const offset = Math.min(query.offset, count)
   const shown = Math.min(query.page, count - offset)
@@ -93,12 +107,12 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
     shape,
     pageSql,
     !shape.hasSets,
-  )(request.db, {
+  )(reader.db, {
     ...{ ...given, version, size, skip },
     ...{ key: entry.cursor?.key, id: entry.cursor?.id },
   })
   const row = PAGE.read(found)
-  if (!hasScope(request, found && row)) return 'outdated'
+  if (!reader.hasScope(found && row, access)) return 'outdated'
   const isOn = isRecorded(row.recording, access.clientId)
   if (version === null || text(row.version) !== version || isOn !== list.isRecorded) return 'outdated'
   if (Number(text(row.size)) !== shown) return 'contradicted'
@@ -110,7 +124,7 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
 
 /** Reads a page whose list is counted by the same statement. @param like the last known state of the list, for estimates */
 export async function countedPage(request: PageRequest, like: List): Promise<Page | NoPage> {
-  const { query, given, access, db } = request
+  const { query, given, access, reader } = request
   const { offset, page } = query
   const entry = { ...START, skip: offset > like.count ? FAR : offset }
   // The ids are read in any case: the switch of disclosures may be turned at this moment.
@@ -119,9 +133,9 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
     hasSets: true,
     counting: countingOf(request),
   }
-  const [found] = await statementOf(shape, pageSql, false)(db, { ...given, size: page, skip: offset })
+  const [found] = await statementOf(shape, pageSql, false)(reader.db, { ...given, size: page, skip: offset })
   const row = PAGE.read(found)
-  if (!hasScope(request, found && row)) return 'outdated'
+  if (!reader.hasScope(found && row, access)) return 'outdated'
   const isOn = isRecorded(row.recording, access.clientId)
   const count = Number(text(row.count))
   if (Number(text(row.size)) !== Math.max(0, Math.min(page, count - offset))) return 'contradicted'
@@ -132,13 +146,14 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
 const FAR = 1e9 - 1000
 
 function pageOf(
-  { memory, token, access }: PageRequest,
+  { access }: PageRequest,
   count: number,
   row: ReturnType<typeof PAGE.read>,
   isOn: boolean,
 ): Page {
   return {
-    access: memory.accessOf(token) ?? access,
+    access,
+    version: text(row.version),
     count,
     documents: row.documents ?? new Uint8Array(),
     size: Number(text(row.size)),
@@ -148,20 +163,13 @@ function pageOf(
   }
 }
 
-/** Whether a row is of the scope that the request has read. @throws HttpError 401 or 400 if it is of none */
-function hasScope({ memory, token, access }: PageRequest, row: AccessRow | undefined): boolean {
-  const now = accessOf(row)
-  memory.noteAccess(token, now)
-  return now.scope === access.scope
-}
-
-function countingOf({ filters, given, isExact }: PageRequest): Counting {
-  return { filters, isExact, isLetter: isOneLetter(given) }
+function countingOf({ reader: { source }, filters, given, isExact }: PageRequest): Counting {
+  return { source, filters, isExact, isLetter: isOneLetter(given) }
 }
 
 /** The text of a page: for an entry, and as many records as are read. */
 function shapeOf(
-  { query, filters }: PageRequest,
+  { reader: { source }, query, filters }: PageRequest,
   list: Pick<List, 'count' | 'ofScope' | 'all' | 'isRecorded'>,
   { cursor, isBackward, skip }: Entry,
   size: number,
@@ -174,7 +182,7 @@ function shapeOf(
   const isOfWalk = way === 'walked' && filters.length === 0 && reach === NEAR && !isNarrowed
   const isDense = isOfWalk && skip + size <= ON_THE_WAY && list.count * 3 >= list.all
   return {
-    ...{ sort, order, filters, isBackward, reach },
+    ...{ source, sort, order, filters, isBackward, reach },
     way: isDense ? 'dense' : way,
     hasCursor: cursor !== undefined,
     isAtEnd: sort === 'product_name' && (cursor === undefined || looksFurther),

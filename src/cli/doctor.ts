@@ -4,6 +4,7 @@ import { examine } from '../doctor/questions.ts'
 import { Failure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { counted, printJson, printTable } from './output.ts'
+import { canStandbyServe } from './standby.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** axport doctor */
@@ -26,7 +27,12 @@ export const doctorCommand = () =>
 /** Answers the questions of doctor, the first of which is whether the database can be reached. */
 export async function diagnose(options: Parameters<typeof examine>[1]): Promise<Finding[]> {
   try {
-    return await withAnySchema(({ sql }) => examine(sql, options))
+    return await withAnySchema(async ({ sql }) => {
+      const findings = await examine(sql, options)
+      if (findings.some(({ status }) => status === 'wrong')) return findings
+      const answers = await canStandbyServe(sql)
+      return [...findings, ...answers.map(answer => ({ check: 'server', ...answer }))]
+    })
   } catch (error) {
     return [{ check: 'server', ...wrong(describeError(error)) }]
   }

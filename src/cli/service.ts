@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
+import { Standby } from '../assessments/standby.ts'
 import { setting } from '../config.ts'
 import { Counters } from '../counters.ts'
-import type { Database } from '../database/database.ts'
+import { type Database, openStandby } from '../database/database.ts'
 import { requirePrivileges, SERVE } from '../database/grants.ts'
 import { Failure } from '../errors.ts'
 import { databaseChecks } from '../http/admin/database-checks.ts'
@@ -13,6 +14,7 @@ import { startPurging } from '../oauth/purge.ts'
 import { readDisclosing } from '../tables/disclosing.ts'
 import { within } from '../within.ts'
 import { readLimits, SHUTDOWN_MS, SLOW_REQUEST_MS } from './limits.ts'
+import { standbyLog, standbyUrl } from './standby.ts'
 import { BUILD } from './version.ts'
 
 /** Reads TLS_CERT_FILE and TLS_KEY_FILE; undefined if neither is set. @throws Failure if one is missing or wrong */
@@ -41,6 +43,7 @@ export async function startService(database: Database, log: Logger) {
 
   let isStopping = false
   const counters = new Counters()
+  const standby = startStandby(pool, counters, log)
   const checks: Check[] = [
     { name: 'service', run: async () => (isStopping ? 'it is stopping' : undefined) },
     ...databaseChecks(pool),
@@ -50,10 +53,11 @@ export async function startService(database: Database, log: Logger) {
     counters,
     inFlight: () => server.inFlight(),
     database: pool,
+    standby,
     certificate,
   })
   const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
-  const options = { certificate, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
+  const options = { certificate, standby, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
   const address = { host: setting('HOST'), port: setting('PORT'), isShared: setting('SHARE_PORT') === 'on' }
   const server = startServer(pool, log, address, limits.http, options)
   const stopPurging = startPurging(pool, { log, counters, isReadOnly: () => pool.checkReadOnly() })
@@ -75,7 +79,16 @@ export async function startService(database: Database, log: Logger) {
         within(SHUTDOWN_MS, stopPurging(), undefined),
       ])
       if (cut) log.warn({ requests: cut }, 'requests in flight took too long and are cut')
-      await pool.close()
+      await Promise.all([pool.close(), standby?.close()])
     },
   }
+}
+
+/** The standby that DATABASE_READ_URL names, for which the service does not wait; undefined if it is not set. */
+function startStandby(primary: ReturnType<Database['pool']>, counters: Counters, log: Logger) {
+  const url = standbyUrl()
+  if (url === undefined) return undefined
+  const named = standbyLog(log)
+  const pool = openStandby(() => standbyUrl() ?? url, readLimits().pool, named)
+  return new Standby(primary, pool, counters, named)
 }

@@ -60,12 +60,22 @@ export async function openDatabase(
   interruption.signal.addEventListener('abort', () => client.destroy())
   return {
     sql: Object.assign(client.sql, { interruption }),
-    pool: (bounds, log) => {
-      const optional = { ...SERVING, statement_timeout: String(bounds.statementMs) }
-      return new ServingDatabase({ readUrl: lasting(read, log), optional }, bounds, log)
-    },
+    pool: (bounds, log) => openServing(read, bounds, log),
     close: () => client.close(),
   }
+}
+
+/**
+ * A pool on the standby of a URL, which is looked for meanwhile. A server that is no standby is as one that is away: it may
+ * be a former standby, with data of its own.
+ */
+export function openStandby(read: () => string, bounds: PoolBounds, log: StateLog): ServingDatabase {
+  return openServing(() => ({ ...readPostgresUrl(read()), target: 'standby' }), bounds, log)
+}
+
+function openServing(read: () => PostgresUrl, bounds: PoolBounds, log: StateLog): ServingDatabase {
+  const optional = { ...SERVING, statement_timeout: String(bounds.statementMs) }
+  return new ServingDatabase({ readUrl: lasting(read, log), optional }, bounds, log)
 }
 
 /** Reads a URL again and again. If the settings become unreadable, the last one stays in use. */

@@ -2,6 +2,7 @@ import { type Answer, apiError, HttpError } from '../answers.ts'
 import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory, type Patience } from '../assessments/page-memory.ts'
+import type { Standby } from '../assessments/standby.ts'
 import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import type { Runner } from '../database/statement.ts'
@@ -19,8 +20,8 @@ export const RETRIEVE = '/api/v1/ax/assessments/:id'
 /** Answers a request from the database, with what is remembered of pages. */
 type Read = (db: Runner, memory: PageMemory, tokenDigest: Uint8Array, patience: Patience) => Promise<Answer>
 
-/** The two endpoints of the API. */
-export function assessmentEndpoints(db: ServingDatabase, counters: Counters): Endpoint[] {
+/** The two endpoints of the API. Pages are read from the standby, if there is one. */
+export function assessmentEndpoints(db: ServingDatabase, counters: Counters, standby?: Standby): Endpoint[] {
   const memory = new PageMemory(counters)
   const disclosing = new Disclosing(db)
   const lastUse = new LastUse(db)
@@ -41,7 +42,7 @@ export function assessmentEndpoints(db: ServingDatabase, counters: Counters): En
     })
   }
   const list = (request: Request, { token }: Given) =>
-    answerBy(request, token, (...read) => listAssessments(...read, queryString(request)))
+    answerBy(request, token, (...read) => listAssessments(...read, queryString(request), standby))
   const retrieve = (request: Request, { id, token }: Given) =>
     answerBy(request, token, (db, memory, digest) => retrieveAssessment(db, memory, digest, id))
   return [

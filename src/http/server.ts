@@ -2,6 +2,7 @@ import http from 'node:http'
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
+import type { Standby } from '../assessments/standby.ts'
 import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import { type Address, listenFailure, urlOf } from './address.ts'
@@ -17,9 +18,10 @@ import { SlowRefusals } from './slow-refusals.ts'
 import type { Certificate } from './tls.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
-/** With a certificate the server speaks HTTPS. */
+/** With a certificate the server speaks HTTPS. Pages are read from the standby, if there is one. */
 type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> & {
   certificate?: Certificate | undefined
+  standby?: Standby | undefined
 }
 
 /** Of TLS 1.2: suites with forward secrecy and authenticated encryption alone (RFC 9325 §4.2). TLS 1.3 has no others. */
@@ -31,7 +33,7 @@ export function startServer(
   log: Log,
   address: Address,
   limits: Limits,
-  { certificate, ...options }: ServerOptions = {},
+  { certificate, standby, ...options }: ServerOptions = {},
 ) {
   let isDraining = false
   const refusals = new SlowRefusals()
@@ -46,7 +48,7 @@ export function startServer(
     onAnswered: () => {},
     ...options,
   }
-  const app = createApp(db, limits, monitor)
+  const app = createApp(db, limits, monitor, standby)
   // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
   ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
   try {
@@ -92,7 +94,7 @@ export function startServer(
 }
 
 /** Every route of the service. Paths are exact: no trailing slash. */
-function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor) {
+function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standby?: Standby) {
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
   app.use(requestLog(monitor))
@@ -111,7 +113,7 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor) {
       headers.authorization = `Bearer ${token}`
     })
     .use(bearer())
-  for (const endpoint of assessmentEndpoints(db, monitor.counters)) mount(guarded, endpoint)
+  for (const endpoint of assessmentEndpoints(db, monitor.counters, standby)) mount(guarded, endpoint)
   app.use(guarded)
   return app
 }

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { requireAccess } from '../../src/assessments/access.ts'
 import { constraints } from '../../src/assessments/filters.ts'
-import { COUNT, countSql } from '../../src/assessments/list-sql.ts'
+import { COUNT, countSql, type Source } from '../../src/assessments/list-sql.ts'
 import { narrowed } from '../../src/assessments/scope.ts'
 import { isOneLetter } from '../../src/assessments/search.ts'
 import { rawStatement, text } from '../../src/database/statement.ts'
@@ -35,14 +35,20 @@ const QUESTIONS = [
   ]),
 ]
 
-/** The count of a list, in the scope that a token has. */
-async function countOf(scope: Scope, question: string, isExact = false): Promise<number> {
+/** The count of a list, in the scope that a token has, or in that scope by its values. */
+async function countOf(
+  scope: Scope,
+  question: string,
+  isExact = false,
+  source: Source = 'token',
+): Promise<number> {
   await issueTokens(db.sql, scope)
   const { access, sets } = await requireAccess(runnerOn(db.sql), tokenOf(scope))
   const { filter } = listQuery(question)
   const { filters, values } = constraints(filter)
-  const counting = { filters, isExact, isLetter: isOneLetter(values) }
-  const given = { ...values, ...narrowed(sets, filter), token: tokenOf(scope), scope: access.scope }
+  const counting = { source, filters, isExact, isLetter: isOneLetter(values) }
+  const of = source === 'token' ? { token: tokenOf(scope) } : { client: access.clientId, recording: false }
+  const given = { ...values, ...narrowed(sets, filter), ...of, scope: access.scope }
   const [found] = await rawStatement(countSql(counting), false)(runnerOn(db.sql), given)
   return Number(text(COUNT.read(found).count))
 }
@@ -58,9 +64,10 @@ describe('a count', () => {
         scope,
         fc.constantFrom(...QUESTIONS),
         fc.boolean(),
-        async (scope, question, isExact) => {
+        fc.constantFrom('token', 'scope'),
+        async (scope, question, isExact, source) => {
           const expected = oracle.documents(scope, parseRequest(question)).length
-          expect(await countOf(scope, question, isExact)).toBe(expected)
+          expect(await countOf(scope, question, isExact, source)).toBe(expected)
         },
       ),
       { runs: 150 },

@@ -33,6 +33,7 @@ const QUESTIONS = [...FILTERS, ...SEARCHES].filter(question => !/organization_id
 const WAYS: Shape['way'][] = ['gathered', 'gathered in scope', 'walked', 'dense']
 
 const any = fc.record({
+  source: fc.constantFrom('token', 'scope'),
   sort: fc.constantFrom(...SORTS),
   order: fc.constantFrom(...ORDERS),
   way: fc.constantFrom(...WAYS),
@@ -73,12 +74,13 @@ test('the statement of a page reads the records of its list from its entry, by e
       ...{ ...rest, filters, isBackward, isRecorded: true, reach: 1000 },
       hasCursor: cursor !== undefined,
       isAtEnd: cursor === undefined,
-      ...(isCounted && { counting: { filters, isLetter, isExact } }),
+      ...(isCounted && { counting: { source: rest.source, filters, isLetter, isExact } }),
       hasSets: rest.hasSets || isCounted || isGathered,
     }
     const sets = { organizations: `{${organizations}}`, products: `{${products}}` }
     const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
       ...{ ...values, ...sets, size, skip, version, token: tokenOf(scope), scope: access.scope },
+      ...{ client: access.clientId, recording: true },
       ...{ id: cursor, key: cursor && (await keyOf(sort, cursor)) },
     })
     const row = PAGE.read(found)
@@ -110,6 +112,7 @@ test.each<[string, Partial<Shape>, Record<string, string>]>([
     for (const way of WAYS) {
       const shape: Shape = {
         ...{
+          source: 'token',
           sort: 'certified_on',
           order: 'ASC',
           filters: [],

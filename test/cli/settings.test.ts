@@ -125,14 +125,45 @@ describe('DATABASE_URL_FILE', () => {
 })
 
 describe('DATABASE_READ_URL', () => {
-  test.each(['DATABASE_READ_URL', 'DATABASE_READ_URL_FILE'])(
-    '%s is refused by serve and serve --check',
-    async name => {
-      const env = { DATABASE_URL: database.url, [name]: `postgres://u:${SECRET}@h/d`, PORT: '0' }
-      for (const args of [['serve'], ['serve', '--check']])
-        expect(errorLine(await axport(args, { env }), 1)).toBe(
-          `${name} is not supported in this version: unset it; pages and records are read from DATABASE_URL`,
-        )
+  test.each<[string, Record<string, string>, RegExp]>([
+    [
+      'is no URL',
+      { DATABASE_READ_URL: `user:${SECRET}@h` },
+      /^DATABASE_READ_URL \(or what DATABASE_READ_URL_FILE holds\) must be postgres:/,
+    ],
+    [
+      'has an unsupported parameter',
+      { DATABASE_READ_URL: `postgres://u:${SECRET}@h/d?sslcrl=x` },
+      /^DATABASE_READ_URL has sslcrl/,
+    ],
+    [
+      'is set beside its file',
+      { DATABASE_READ_URL: `postgres://u:${SECRET}@h/d`, DATABASE_READ_URL_FILE: '/x' },
+      /both set/,
+    ],
+  ])('that %s is refused by serve and serve --check', async (_, settings, message) => {
+    for (const args of [['serve'], ['serve', '--check']]) {
+      const env = { DATABASE_URL: database.url, PORT: '0', ...settings }
+      const line = errorLine(await axport(args, { env }), 1)
+      expect(line).toMatch(message)
+      expect(line).not.toContain(SECRET)
+    }
+  })
+
+  test.each([
+    ['names no standby', () => database.url, 'DATABASE_READ_URL names no standby'],
+    [
+      'names no server',
+      () => 'postgres://127.0.0.1:1/x',
+      'nothing listens there: is Postgres running, and are host and port of DATABASE_READ_URL right?',
+    ],
+  ])(
+    'that %s is a warning of serve --check, because the primary reads all pages then',
+    async (_, url, warning) => {
+      const env = { DATABASE_URL: database.url, DATABASE_READ_URL: url(), PORT: '0' }
+      const { code, stdout } = await axport(['serve', '--check'], { env })
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(warning) })
+      expect(stdout).toContain('server: warning: ')
     },
   )
 })

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Standby } from '../../assessments/standby.ts'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../database/pool.ts'
 import type { Answered } from '../request-log.ts'
@@ -19,6 +20,7 @@ interface Sources {
   counters: Counters
   inFlight(): number
   database: ServingDatabase
+  standby: Standby | undefined
   certificate: Certificate | undefined
 }
 
@@ -64,7 +66,10 @@ export class Metrics {
   }
 }
 
-function addSourceMetrics({ counters, inFlight, database, certificate }: Sources, registry: Registry): void {
+function addSourceMetrics(
+  { counters, inFlight, database, standby, certificate }: Sources,
+  registry: Registry,
+): void {
   const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
   const count = (name: keyof Counters) => () => counters[name]
   add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
@@ -79,6 +84,11 @@ function addSourceMetrics({ counters, inFlight, database, certificate }: Sources
   add('database_connections_in_use', 'Connections that run a statement.', () => database.stats().inUse)
   add('database_connections_idle', 'Connections that wait for a statement.', () => database.stats().idle)
   add('database_waiting', 'Statements that wait for a connection.', () => database.stats().waiting)
+  add(
+    'standby_used',
+    'Whether pages are read from DATABASE_READ_URL: 1, or 0 while it is passed over.',
+    () => (standby === undefined ? undefined : Number(standby.isUsed)),
+  )
   add(
     'certificate_expiry_timestamp_seconds',
     'When the certificate of the port ends. Absent without one.',

@@ -22,8 +22,8 @@ import { EMPTY, PRODUCTS, reset } from './world.ts'
 test('statements/next-page.sql equals the statement that the service sends for the next page of a walk', async () => {
   const file = Bun.file(`${import.meta.dir}/../statements/next-page.sql`)
   const shape: Shape = {
-    ...{ sort: 'user_name', order: 'DESC', filters: [], way: 'dense', reach: 1000, hasCursor: true },
-    ...{ isBackward: false, isAtEnd: false, hasSets: false, isRecorded: false },
+    ...{ source: 'token', sort: 'user_name', order: 'DESC', filters: [], way: 'dense', reach: 1000 },
+    ...{ hasCursor: true, isBackward: false, isAtEnd: false, hasSets: false, isRecorded: false },
   }
   const text = `${compile(pageSql(shape)).sql.trim()}\n`
   if (process.env.TEST_UPDATE_STATEMENTS) await file.write(text)

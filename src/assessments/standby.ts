@@ -1,0 +1,176 @@
+import { sql } from 'drizzle-orm'
+import { exportVersion } from '../../db/schema.ts'
+import type { ListQuery } from '../contract.ts'
+import type { Counters } from '../counters.ts'
+import { GRACE_MS, type StateLog } from '../database/bounds.ts'
+import { ClientGone, DatabaseUnavailable } from '../database/failures.ts'
+import { type Runner, rawStatement, text } from '../database/statement.ts'
+import { within } from '../within.ts'
+import { type Access, accessOf, requireAccess } from './access.ts'
+import { isRecorded } from './disclosure.ts'
+import { NOW, NOW_SQL } from './list-sql.ts'
+import { readPageBy } from './page.ts'
+import { PageMemory, type Patience } from './page-memory.ts'
+import type { Page } from './read-list.ts'
+import type { Sets } from './scope.ts'
+
+/** How old the version of a page may be. */
+const LAG_MS = 10_000
+
+/** For a page of the standby. After that the primary reads it. */
+const PATIENCE_MS = 1000
+
+/** Between two questions to a standby that is passed over. */
+const PAUSE_MS = 1000
+
+/** What the primary says about a request before a standby reads its page. */
+interface Moment {
+  access: Access
+  sets: Sets
+  version: string | null
+  recording: boolean
+}
+
+/** The pool of the standby, as requests use it. */
+interface Pool extends Runner {
+  forRequest(requester: Patience, integration?: string): Runner
+  close(): Promise<void>
+}
+
+/**
+ * A standby that pages are read from. The primary looks up the token first, and says which version the export has. The page is
+ * then read in that scope, from one snapshot of the standby. A page of another version than the primary has had in the last
+ * ten seconds is discarded, and so is a failure: the primary reads the page, and the standby is passed over until it is well.
+ */
+export class Standby {
+  readonly #memory: PageMemory
+  /** The versions that the primary has had, and when it last had each for certain, by performance.now(). */
+  readonly #seen = new Map<string, number>()
+  #isPassedOver = false
+  #isClosed = false
+
+  constructor(
+    private readonly primary: Runner,
+    private readonly pool: Pool,
+    counters: Counters,
+    private readonly log: StateLog,
+  ) {
+    this.#memory = new PageMemory(counters)
+  }
+
+  /** Whether pages are read from it. */
+  get isUsed(): boolean {
+    return !this.#isPassedOver
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.pool.close()
+  }
+
+  /**
+   * Reads a page; undefined if the primary has to. @param memory has what the process knows of the token
+   * @throws HttpError 401 or 400, ClientGone, and what the primary throws
+   */
+  async page(
+    primary: Runner,
+    memory: PageMemory,
+    token: Uint8Array,
+    query: ListQuery,
+    { signal }: Patience = {},
+  ): Promise<Page | undefined> {
+    if (this.#isPassedOver) return undefined
+    const askedAt = performance.now()
+    const moment = await momentOf(primary, memory, token)
+    this.#note(moment.version, askedAt)
+    try {
+      const page = await within(PATIENCE_MS, this.#read(moment, query, signal), undefined)
+      if (page && this.#isRecent(page.version)) return page
+      this.#passOver(page ? BEHIND : SILENT)
+    } catch (error) {
+      if (error instanceof ClientGone) throw error
+      this.#passOver(error instanceof DatabaseUnavailable ? error.reason : FAILED)
+    }
+    return undefined
+  }
+
+  async #read(
+    { access, sets, recording }: Moment,
+    query: ListQuery,
+    signal: AbortSignal | undefined,
+  ): Promise<Page> {
+    const deadline = performance.now() + PATIENCE_MS
+    const db = this.pool.forRequest({ signal, deadline: deadline + GRACE_MS }, access.clientId)
+    const values = { client: access.clientId, recording }
+    const scope = async () => ({ access, sets })
+    const reader = { db, memory: this.#memory, source: 'scope' as const, values, scope, hasScope: () => true }
+    return await readPageBy(reader, query, { signal, deadline })
+  }
+
+  /** Notes the version that the primary had when it was asked. */
+  #note(version: string | null, askedAt: number): void {
+    for (const [seen, at] of this.#seen) if (performance.now() - at > LAG_MS) this.#seen.delete(seen)
+    if (version !== null) this.#seen.set(version, Math.max(askedAt, this.#seen.get(version) ?? 0))
+  }
+
+  #isRecent(version: string | null): boolean {
+    const at = version === null ? undefined : this.#seen.get(version)
+    return at !== undefined && performance.now() - at <= LAG_MS
+  }
+
+  /** Leaves its pages to the primary until it is well again. */
+  #passOver(reason: string): void {
+    if (this.#isPassedOver) return
+    this.#isPassedOver = true
+    void this.#awaitRecovery(reason)
+  }
+
+  async #awaitRecovery(reason: string): Promise<void> {
+    const begun = performance.now()
+    let isLogged = false
+    for (;;) {
+      await Bun.sleep(PAUSE_MS)
+      const isWell = await within(PATIENCE_MS, this.#isWell(), false).catch(() => false)
+      if (isWell || this.#isClosed) break
+      // A page that met a change of the lists says nothing: a second later all is well.
+      if (!isLogged) this.log.warn({ reason }, 'the standby is passed over: the primary reads all pages')
+      isLogged = true
+    }
+    this.#isPassedOver = false
+    const seconds = Math.round((performance.now() - begun) / 100) / 10
+    if (isLogged && !this.#isClosed) this.log.info({ seconds }, 'pages are read from the standby again')
+  }
+
+  async #isWell(): Promise<boolean> {
+    const askedAt = performance.now()
+    const [now, there] = await Promise.all([versionOf(this.primary), versionOf(this.pool)])
+    this.#note(now, askedAt)
+    return this.#isRecent(there)
+  }
+}
+
+const BEHIND = 'it has another version of the lists than the primary has had for ten seconds'
+const SILENT = 'it does not answer within a second'
+const FAILED = 'its statements fail'
+
+/** Looks the token up, with the moment. @throws HttpError 401 or 400 */
+async function momentOf(db: Runner, memory: PageMemory, token: Uint8Array): Promise<Moment> {
+  const [found] = await readNow(db, { token })
+  const row = NOW.read(found)
+  const access = accessOf(found && row)
+  memory.noteAccess(token, access)
+  const known = memory.setsOf(access.scope)
+  const scope = known ? { access, sets: known } : await requireAccess(db, token)
+  memory.noteSets(scope.access.scope, scope.sets)
+  return { ...scope, version: text(row.version), recording: isRecorded(row.recording, access.clientId) }
+}
+
+const readNow = rawStatement<{ token: Uint8Array }>(NOW_SQL)
+
+const readVersion = rawStatement<Record<string, never>>(sql`
+  select ${exportVersion.version} from ${exportVersion}`)
+
+async function versionOf(db: Runner): Promise<string | null> {
+  const [row] = await readVersion(db, {})
+  return text(row?.[0])
+}
