@@ -4,7 +4,10 @@ import {
   boolean,
   customType,
   date,
+  inet,
+  integer,
   interval,
+  jsonb,
   pgTable,
   pgView,
   text,
@@ -66,6 +69,32 @@ export const exportProducts = pgTable('export_products', {
   nameKey: text('name_key').notNull(),
 })
 
+export const exportState = pgTable('export_state', {
+  singleton: boolean('singleton').primaryKey().default(true),
+  timeZone: text('time_zone').notNull().default('UTC'),
+  lastImportAt: timestamptz('last_import_at'),
+})
+
+export const erasures = pgTable('erasures', {
+  userId: id('user_id').primaryKey(),
+  erasedAt: timestamptz('erased_at').notNull().default(sql`clock_timestamp()`),
+  role: text('role').notNull().default(sql`session_user`),
+  assessmentIds: id('assessment_ids').array().notNull().default(sql`'{}'`),
+})
+
+export const disclosures = pgTable('disclosures', {
+  key: uuid('key').primaryKey(),
+  at: timestamptz('at').notNull().default(sql`clock_timestamp()`),
+  historyId: id('history_id').notNull(),
+  requestId: text('request_id').notNull(),
+  address: inet('address'),
+  filters: text('filters').array(),
+  assessmentIds: integer('assessment_ids').array().notNull(),
+  userIds: integer('user_ids').array().notNull(),
+  largeAssessmentIds: id('large_assessment_ids').array(),
+  largeUserIds: id('large_user_ids').array(),
+})
+
 export const disclosureState = pgTable('disclosure_state', {
   singleton: boolean('singleton').primaryKey().default(true),
   isOn: boolean('is_on').notNull().default(false),
@@ -87,6 +116,20 @@ export const integrations = pgTable('integrations', {
     .generatedAlwaysAs(sql`scope_digest(organization_ids, product_ids)`),
   purpose: text('purpose'),
   contact: text('contact'),
+})
+
+export const integrationHistory = pgTable('integration_history', {
+  id: identity('id'),
+  at: timestamptz('at').notNull().default(sql`clock_timestamp()`),
+  clientId: text('client_id').notNull(),
+  name: text('name').notNull(),
+  purpose: text('purpose'),
+  event: text('event').notNull(),
+  changes: jsonb('changes').notNull(),
+  role: text('role').notNull().default(sql`session_user`),
+  host: text('host').default(
+    sql`coalesce(host(inet_client_addr()), left(nullif(current_setting('axport.host', true), ''), 255))`,
+  ),
 })
 
 export const integrationSecrets = pgTable('integration_secrets', {

@@ -1,10 +1,6 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { PgDialect } from 'drizzle-orm/pg-core'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import type { Sql, TransactionSql } from 'postgres'
-
-/** Makes text and parameters of the statements of drizzle. */
-export const DIALECT = new PgDialect()
 
 /** drizzle on a client of postgres.js, or on a transaction of it. */
 export type Orm = ReturnType<typeof orm>
@@ -34,12 +30,15 @@ export async function rowsOf<Row>(client: Sql | TransactionSql, query: SQL): Pro
   return [...(await orm(client).execute(query))] as Row[]
 }
 
+/** Builds statements without a connection, for statement(). */
+export const build = drizzle.mock()
+
 /** The time of the transaction. */
 export const NOW = sql`now()`
 
 /** A timestamptz as ISO 8601 in UTC, to the second. */
 export const isoOf = (instant: SQLWrapper): SQL<string> =>
-  sql<string>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+  sql<string>`to_char((${instant}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
 /** Values as one parameter, an array. drizzle would make a list of them. */
 export const bigints = (ids: readonly string[]): SQL => sql`${sql.param(ids)}::bigint[]`

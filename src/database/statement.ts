@@ -1,6 +1,6 @@
-import { is, Placeholder, type SQL, sql } from 'drizzle-orm'
+import { is, Param, Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import type { Fragment, ParameterOrJSON, Sql, TransactionSql } from 'postgres'
+import type { ParameterOrJSON } from 'postgres'
 import { rawRows } from './value-types.ts'
 
 /** Runs statements: a client of postgres.js, a transaction of it, or the database that requests use. */
@@ -49,9 +49,12 @@ export type Statement<Values extends Record<string, unknown>, Row> = (
   values: Values,
 ) => Promise<Row[]>
 
-/** Compiles a drizzle template with `sql.placeholder(name)`s when it is first run. A bigint is a decimal string. */
+/**
+ * Compiles a template or a builder of drizzle, with `sql.placeholder(name)`s, when it is first run. Rows have the names of
+ * the columns, and a bigint is a decimal string.
+ */
 export function statement<Values extends Record<string, unknown>, Row>(
-  query: SQL,
+  query: SQLWrapper,
   prepare = true,
   bytes = false,
 ): Statement<Values, Row> {
@@ -64,6 +67,8 @@ export function statement<Values extends Record<string, unknown>, Row>(
   }
 }
 
+const DIALECT = new PgDialect()
+
 interface Compiled {
   sql: string
   /** The values of $1, $2, …; throws for a placeholder without a value. */
@@ -74,14 +79,16 @@ interface Compiled {
  * The text of a statement, and the order of its parameters. A name that stands in it several times is one parameter.
  * drizzle's own fillPlaceholders() looks through the prototypes of each parameter, for each request.
  */
-export function compile(query: SQL): Compiled {
-  const { sql, params } = new PgDialect().sqlToQuery(query)
-  const keys = params.map((param, at) => (is(param, Placeholder) ? (param.name as string) : at))
+export function compile(query: SQLWrapper): Compiled {
+  const { sql, params } = DIALECT.sqlToQuery(query.getSQL())
+  // The value of an inserted column is within a Param.
+  const values = params.map(param => (is(param, Param) ? param.value : param))
+  const keys = values.map((value, at) => (is(value, Placeholder) ? (value.name as string) : at))
   const distinct = [...new Set(keys)]
   const numberOf = (at: number) => distinct.indexOf(keys[at] as string | number) + 1
-  const parameters: Compiled['parameters'] = values =>
+  const parameters: Compiled['parameters'] = given =>
     distinct.map(key => {
-      const value = typeof key === 'number' ? params[key] : values[key]
+      const value = typeof key === 'number' ? params[key] : given[key]
       if (value === undefined) throw new Error(`a statement has no value for ${key}`)
       return value as ParameterOrJSON<never>
     })
@@ -91,11 +98,6 @@ export function compile(query: SQL): Compiled {
 /** The same for large rows: a page would take longer to become a string and bytes again than all else done with it. */
 export const rawStatement = <Values extends Record<string, unknown>>(query: SQL, prepare = true) =>
   statement<Values, RawRow>(query, prepare, true)
-
-/** SQL that prints a timestamptz expression as ISO 8601 in UTC, to the second. */
-export function iso(db: Sql | TransactionSql, expression: Fragment): Fragment {
-  return db`to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
-}
 
 /** The row of a statement that always returns one. */
 export function onlyRow<Row>([row]: readonly Row[]): Row {

@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { rowsOf } from '../database/orm.ts'
+import { disclosures as d, integrationHistory as h } from '../../db/schema.ts'
+import { isoOf, orm } from '../database/orm.ts'
 import { conditionOf, historyOf, periodOf, type Question } from './question.ts'
 import { type SearchProgress, slices } from './slices.ts'
 
@@ -27,6 +28,17 @@ export interface Found {
   progress: SearchProgress
 }
 
+const COLUMNS = {
+  at: isoOf(d.at),
+  client_id: h.clientId,
+  name: h.name,
+  purpose: h.purpose,
+  request_id: d.requestId,
+  address: sql<string | null>`host(${d.address})`,
+  filters: sql<string[]>`coalesce(${d.filters}, '{}')`,
+  key: d.key,
+}
+
 /** Answers that one statement searches: the most rows in memory. */
 const SLICE = 20_000
 
@@ -37,15 +49,12 @@ const SLICE = 20_000
 export async function* eachDisclosure(db: Sql, question: Question): AsyncGenerator<Found> {
   const history = await historyOf(db, question)
   for await (const slice of slices(db, await periodOf(db, question), SLICE)) {
-    const rows = await rowsOf<Disclosure>(
-      db,
-      sql`
-      select to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, h.client_id, h.name, h.purpose,
-        d.request_id, host(d.address) as address, coalesce(d.filters, '{}') as filters, d.key
-      from (select * from disclosures where ${conditionOf(question, history, slice)}) as d
-      join integration_history h on h.id = d.history_id
-      order by d.at, d.key`,
-    )
-    yield { rows: [...rows], progress: slice.progress }
+    const rows = await orm(db)
+      .select(COLUMNS)
+      .from(d)
+      .innerJoin(h, eq(h.id, sql`${d.historyId}`))
+      .where(conditionOf(question, history, slice))
+      .orderBy(d.at, d.key)
+    yield { rows, progress: slice.progress }
   }
 }

@@ -1,6 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { and, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { bigints, rowsOf } from '../database/orm.ts'
+import { disclosures as d, exportState, integrationHistory as h } from '../../db/schema.ts'
+import { bigints, orm, rowsOf } from '../database/orm.ts'
 import { Failure } from '../errors.ts'
 
 /** A search in the record of disclosures. A field that is left out matches everything. */
@@ -33,10 +34,10 @@ export async function periodOf(db: Sql, { since, until }: Question): Promise<Per
     db,
     sql`
     select
-      coalesce(${instant(since, 0)}, (select min(at) from disclosures), now())::text as from,
+      coalesce(${instant(since, 0)}, (select min(${d.at}) from ${d}), now())::text as from,
       coalesce(
         ${instant(until, 1)},
-        greatest(clock_timestamp(), (select max(at) + interval '1 microsecond' from disclosures))
+        greatest(clock_timestamp(), (select max(${d.at}) + interval '1 microsecond' from ${d}))
       )::text as to`,
   )
   if (!period) throw new Error('a select without from gave no row')
@@ -47,7 +48,7 @@ export async function periodOf(db: Sql, { since, until }: Question): Promise<Per
 function instant(moment: Moment | undefined, later: number): SQL {
   if (!moment) return sql`null::timestamptz`
   if ('ago' in moment) return sql`now() - make_interval(secs => ${moment.ago})`
-  return sql`((${moment.day}::text::date + ${later}::integer)::timestamp at time zone (select time_zone from export_state))`
+  return sql`((${moment.day}::text::date + ${later}::integer)::timestamp at time zone (select ${exportState.timeZone} from ${exportState}))`
 }
 
 /**
@@ -58,24 +59,21 @@ export function conditionOf(
   { userId, assessmentId }: Question,
   history: string[] | undefined,
   { from, to }: Period,
-): SQL {
-  const conditions = [
-    ...(userId === undefined ? [] : [shows('user_ids', userId)]),
-    ...(assessmentId === undefined ? [] : [shows('assessment_ids', assessmentId)]),
-    ...(history === undefined ? [] : [sql`history_id = any (${bigints(history)})`]),
-  ]
-  return conditions.reduce(
-    (all, one) => sql`${all} and ${one}`,
-    sql`at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz`,
+): SQL | undefined {
+  return and(
+    sql`${d.at} >= ${from}::text::timestamptz`,
+    sql`${d.at} < ${to}::text::timestamptz`,
+    userId === undefined ? undefined : shows(d.userIds, d.largeUserIds, userId),
+    assessmentId === undefined ? undefined : shows(d.assessmentIds, d.largeAssessmentIds, assessmentId),
+    history === undefined ? undefined : sql`${d.historyId} = any (${bigints(history)})`,
   )
 }
 
 /** Ids beyond integer have columns of their own. An answer has few ids: its arrays are unsorted, without an index. */
-function shows(column: 'user_ids' | 'assessment_ids', id: string): SQL {
-  return BigInt(id) <= MAX_INTEGER
-    ? sql`${id}::integer = any (${sql.identifier(column)})`
-    : sql`coalesce(${id}::bigint = any (${sql.identifier(`large_${column}`)}), false)`
-}
+const shows = (ids: SQLWrapper, largeIds: SQLWrapper, id: string): SQL =>
+  BigInt(id) <= MAX_INTEGER
+    ? sql`${id}::integer = any (${ids})`
+    : sql`coalesce(${id}::bigint = any (${largeIds}), false)`
 
 const MAX_INTEGER = 2n ** 31n - 1n
 
@@ -85,11 +83,8 @@ const MAX_INTEGER = 2n ** 31n - 1n
  */
 export async function historyOf(db: Sql, { clientId }: Question): Promise<string[] | undefined> {
   if (clientId === undefined) return undefined
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`select id from integration_history where client_id = ${clientId}`,
-  )
-  if (rows.length > 0) return rows.map(({ id }) => id)
+  const rows = await orm(db).select({ id: h.id }).from(h).where(eq(h.clientId, clientId))
+  if (rows.length > 0) return rows.map(({ id }) => String(id))
   throw new Failure(
     `there never was an integration ${clientId}: axport integration history shows those that there were`,
   )

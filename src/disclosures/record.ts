@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { isoOf, rowsOf } from '../database/orm.ts'
+import { disclosures as d } from '../../db/schema.ts'
+import { isoOf, orm, rowsOf } from '../database/orm.ts'
 import { onlyRow } from '../database/statement.ts'
 import { type Disclosing, readDisclosing } from '../tables/disclosing.ts'
 
@@ -17,16 +18,14 @@ interface RecordState {
 /** The extent of the record of disclosures. */
 export async function readRecordState(db: Sql): Promise<RecordState> {
   const { begins, ahead } = onlyRow(
-    await rowsOf<{ begins: string | null; ahead: string | null }>(
-      db,
-      sql`
-      select
-        to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as begins,
-        to_char(
-          case when max(at) > clock_timestamp() then max(at) end at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'
-        ) as ahead
-      from disclosures`,
-    ),
+    await orm(db)
+      .select({
+        begins: isoOf(sql`min(${d.at})`) as SQL<string | null>,
+        ahead: isoOf(sql`case when max(${d.at}) > clock_timestamp() then max(${d.at}) end`) as SQL<
+          string | null
+        >,
+      })
+      .from(d),
   )
   return { disclosing: await readDisclosing(db), begins, ahead }
 }

@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { count, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { rowsOf } from '../database/orm.ts'
+import { disclosures as d } from '../../db/schema.ts'
+import { orm, rowsOf } from '../database/orm.ts'
 import { conditionOf, historyOf, periodOf, type Question } from './question.ts'
 import { type SearchProgress, slices } from './slices.ts'
 
@@ -34,12 +35,16 @@ export async function integrationsShown(
   const history = await historyOf(db, question)
   const groups = new Map<string, Group>()
   for await (const slice of slices(db, await periodOf(db, question), size)) {
-    const found = await rowsOf<Group>(
-      db,
-      sql`
-      select history_id as history, count(*)::integer as times, min(at)::text as first, max(at)::text as last
-      from disclosures where ${conditionOf(question, history, slice)} group by history_id`,
-    )
+    const found = await orm(db)
+      .select({
+        history: d.historyId,
+        times: count(),
+        first: sql<string>`min(${d.at})::text`,
+        last: sql<string>`max(${d.at})::text`,
+      })
+      .from(d)
+      .where(conditionOf(question, history, slice))
+      .groupBy(d.historyId)
     for (const group of found) {
       const { first, times } = groups.get(group.history) ?? { first: group.first, times: 0 }
       groups.set(group.history, { ...group, first, times: times + group.times })

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { rowsOf } from '../database/orm.ts'
+import { disclosures as d } from '../../db/schema.ts'
+import { orm } from '../database/orm.ts'
 import type { Period } from './question.ts'
 
 /** The progress of a search. */
@@ -26,13 +27,13 @@ interface Slice {
 export async function* slices(db: Sql, { from, to }: Period, size: number): AsyncGenerator<Slice> {
   let begin = from
   for (let answers = size; ; answers += size) {
-    const [next] = await rowsOf<{ at: string }>(
-      db,
-      sql`
-      select at::text from disclosures
-      where at > ${begin}::text::timestamptz and at < ${to}::text::timestamptz
-      order by disclosures.at offset ${size} limit 1`,
-    )
+    const [next] = await orm(db)
+      .select({ at: sql<string>`${d.at}::text` })
+      .from(d)
+      .where(sql`${d.at} > ${begin}::text::timestamptz and ${d.at} < ${to}::text::timestamptz`)
+      .orderBy(d.at)
+      .offset(size)
+      .limit(1)
     const end = next?.at ?? to
     yield { from: begin, to: end, progress: { answers, upTo: end } }
     if (!next) return

@@ -1,21 +1,27 @@
-import { sql } from 'drizzle-orm'
-import { rowsOf } from '../database/orm.ts'
+import { and, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { integrations as i, integrationSecrets as s } from '../../db/schema.ts'
+import { build, NOW, orm } from '../database/orm.ts'
 import { type Answer, type Db, ok, warning } from './answer.ts'
 
 /** Which enabled integrations get 400 or 401, because they have no organizations, no products or no live secret. */
 export async function whichIntegrationsFail(db: Db): Promise<Answer[]> {
-  const rows = await rowsOf<{ name: string; clientId: string; lacks: string[] }>(
-    db,
-    sql`
-    select name, client_id as "clientId", array_remove(array[
-      case when organization_ids = '{}' then 'organizations' end,
-      case when product_ids = '{}' then 'products' end,
-      case when not exists (
-        select from integration_secrets s where s.integration_id = i.id and (s.expires_at is null or s.expires_at > now())
-      ) then 'a live secret' end
-    ], null) as lacks
-    from integrations i where disabled_at is null order by id`,
-  )
+  const live = build
+    .select()
+    .from(s)
+    .where(and(eq(s.integrationId, i.id), or(isNull(s.expiresAt), gt(s.expiresAt, NOW))))
+  const rows = await orm(db)
+    .select({
+      name: i.name,
+      clientId: i.clientId,
+      lacks: sql<string[]>`array_remove(array[
+        case when ${i.organizationIds} = '{}' then 'organizations' end,
+        case when ${i.productIds} = '{}' then 'products' end,
+        case when not exists ${live} then 'a live secret' end
+      ], null)`,
+    })
+    .from(i)
+    .where(isNull(i.disabledAt))
+    .orderBy(i.id)
   const failing = rows.filter(({ lacks }) => lacks.length > 0)
   if (failing.length > 0)
     return failing.map(({ name, clientId, lacks }) =>

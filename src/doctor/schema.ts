@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
+import { exportState as s } from '../../db/schema.ts'
 import { currentRole, missingPrivileges, type Work } from '../database/grants.ts'
-import { isoOf, rowsOf } from '../database/orm.ts'
+import { isoOf, orm } from '../database/orm.ts'
 import { requireUsableSchema } from '../database/schema-record.ts'
 import { EXPORT_STATE_EMPTY } from '../tables/refresh.ts'
 import { type Answer, type Db, ok, warning, wrong } from './answer.ts'
@@ -29,18 +30,17 @@ export async function whatRoleCanDo(db: Db, all: Work[]): Promise<Answer> {
 
 /** The time zone that decides on which day an instant falls. */
 export async function whichTimeZone(db: Db): Promise<Answer> {
-  const [state] = await rowsOf<{ time_zone: string }>(db, sql`select time_zone from export_state`)
-  return state ? ok(state.time_zone) : wrong(EXPORT_STATE_EMPTY)
+  const [state] = await orm(db).select({ timeZone: s.timeZone }).from(s)
+  return state ? ok(state.timeZone) : wrong(EXPORT_STATE_EMPTY)
 }
 
 /** When `axport import` last loaded something. Other programs that write the source tables leave no such time. */
 export async function whenLastLoaded(db: Db): Promise<Answer> {
-  const [state] = await rowsOf<{ at: string | null; ago: string }>(
-    db,
-    sql`
-    select ${isoOf(sql`last_import_at`)} as at,
-      date_trunc('minute', now() - last_import_at)::text as ago
-    from export_state`,
-  )
+  const [state] = await orm(db)
+    .select({
+      at: isoOf(s.lastImportAt) as SQL<string | null>,
+      ago: sql<string>`date_trunc('minute', now() - ${s.lastImportAt})::text`,
+    })
+    .from(s)
   return ok(state?.at ? `${state.at}, ${state.ago} ago` : 'none yet by axport import')
 }

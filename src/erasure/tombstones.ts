@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { desc, eq } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
-import { isoOf, rowsOf } from '../database/orm.ts'
+import { erasures as e } from '../../db/schema.ts'
+import { isoOf, orm } from '../database/orm.ts'
 
 /** What is left of an erased person, and keeps every load from bringing the person back. */
 interface Tombstone {
@@ -16,20 +17,22 @@ interface Tombstone {
 
 /** All tombstones, the newest first. @throws PostgresError 42501 for a role that may not read them */
 export async function listTombstones(db: Sql): Promise<Tombstone[]> {
-  return await rowsOf<Tombstone>(
-    db,
-    sql`
-    select user_id, ${isoOf(sql`erased_at`)} as erased_at, role, assessment_ids
-    from erasures order by erasures.erased_at desc, user_id`,
-  )
+  return await orm(db)
+    .select({
+      user_id: e.userId,
+      erased_at: isoOf(e.erasedAt),
+      role: e.role,
+      assessment_ids: e.assessmentIds,
+    })
+    .from(e)
+    .orderBy(desc(e.erasedAt), e.userId)
 }
 
 /** When a person was erased, ISO 8601 in UTC; null if the person has no tombstone. */
 export async function erasedAt(db: Sql | TransactionSql, userId: string): Promise<string | null> {
-  const [row] = await rowsOf<{ at: string }>(
-    db,
-    sql`
-    select ${isoOf(sql`erased_at`)} as at from erasures where user_id = ${userId}`,
-  )
+  const [row] = await orm(db)
+    .select({ at: isoOf(e.erasedAt) })
+    .from(e)
+    .where(eq(e.userId, userId))
   return row?.at ?? null
 }

@@ -1,5 +1,6 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
+import { integrationHistory as h } from '../../db/schema.ts'
 import { isoOf, orm } from '../database/orm.ts'
 import { Failure } from '../errors.ts'
 import { type ExactNumber, parseExact } from './exact-ids.ts'
@@ -153,15 +154,21 @@ type ChangedIds = { added?: ExactNumber[]; removed?: ExactNumber[] }
 
 /** The history of one integration or of all, deleted ones included, oldest first. @throws Failure if it has none */
 export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
-  const rows = await orm(db).execute<{ event: string }>(sql`
-    select row_to_json(h)::text as event
-    from (
-      select ${isoOf(sql`at`)} as at, client_id, name, purpose, event, changes, role, host
-      from integration_history
-      where ${clientId === undefined ? sql`true` : sql`client_id = ${clientId}`}
-      order by id
-    ) as h`)
+  const rows = await orm(db)
+    .select({
+      at: isoOf(h.at),
+      client_id: h.clientId,
+      name: h.name,
+      purpose: h.purpose,
+      event: h.event,
+      changes: sql<string>`${h.changes}::text`,
+      role: h.role,
+      host: h.host,
+    })
+    .from(h)
+    .where(clientId === undefined ? undefined : eq(h.clientId, clientId))
+    .orderBy(h.id)
   if (clientId !== undefined && rows.length === 0)
     throw new Failure(`the history has no integration ${clientId}: axport integration history lists all`)
-  return rows.map(({ event }) => parseExact(event) as HistoryEvent)
+  return rows.map(row => ({ ...row, changes: parseExact(row.changes) as Changes }))
 }

@@ -1,10 +1,11 @@
-import { sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, lt, lte, or, sql } from 'drizzle-orm'
 import {
   integrations as i,
   liveSecrets as live,
   integrationSecrets as s,
   accessTokens as t,
 } from '../../db/schema.ts'
+import { build, NOW } from '../database/orm.ts'
 import { type Runner, statement } from '../database/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { type Client, invalidClient } from './credentials.ts'
@@ -43,11 +44,20 @@ export async function tryIssuing(db: Runner): Promise<void> {
   await insertExpired(db, { token: sha256(randomText(SECRET_LENGTH)) })
 }
 
+const ofToken = eq(t.digest, sql.placeholder('token'))
+
 /** Records that a token and its secret were used, at most once a minute: a write takes longer than reading a page. */
-export const noteUse = statement<{ token: Uint8Array }, never>(sql`
-  update ${s} set last_used_at = now()
-  where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token')}::bytea)
-    and coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`)
+export const noteUse = statement<{ token: Uint8Array }, never>(
+  build
+    .update(s)
+    .set({ lastUsedAt: NOW })
+    .where(
+      and(
+        eq(s.id, build.select({ id: t.secretId }).from(t).where(ofToken)),
+        or(isNull(s.lastUsedAt), lt(s.lastUsedAt, sql`now() - interval '1 minute'`)),
+      ),
+    ),
+)
 
 /** Why a token that is kept is not live, and whose it is; undefined for any other. For operators alone. */
 export async function endedToken(
@@ -58,16 +68,21 @@ export async function endedToken(
   return row
 }
 
-const selectEnded = statement<{ token: Uint8Array }, { clientId: string; why: string }>(sql`
-  select ${i.clientId} as "clientId",
-    case
-      when ${t.expiresAt} <= now() then 'the token has expired'
-      when ${s.expiresAt} <= now() then 'its secret has ended'
-      else 'the integration is disabled'
-    end as why
-  from ${t} join ${s} on ${s.id} = ${t.secretId} and ${s.createdAt} <= ${t.createdAt} join ${i} on ${i.id} = ${s.integrationId}
-  where ${t.digest} = ${sql.placeholder('token')}::bytea
-    and (${t.expiresAt} <= now() or ${s.expiresAt} <= now() or ${i.disabledAt} is not null)`)
+const selectEnded = statement<{ token: Uint8Array }, { clientId: string; why: string }>(
+  build
+    .select({
+      clientId: sql`${i.clientId}`.as('clientId'),
+      why: sql`case
+        when ${t.expiresAt} <= now() then 'the token has expired'
+        when ${s.expiresAt} <= now() then 'its secret has ended'
+        else 'the integration is disabled'
+      end`.as('why'),
+    })
+    .from(t)
+    .innerJoin(s, and(eq(s.id, t.secretId), lte(s.createdAt, t.createdAt)))
+    .innerJoin(i, eq(i.id, s.integrationId))
+    .where(and(ofToken, or(lte(t.expiresAt, NOW), lte(s.expiresAt, NOW), isNotNull(i.disabledAt)))),
+)
 
 /**
  * The row of a token that was issued; a row without a time for another secret of a client; no row for an unknown client.
@@ -90,6 +105,9 @@ const insertToken = statement<
   union all
   select null from ${i} where ${i.clientId} = ${sql.placeholder('client')} and not exists (select from issued)`)
 
-const insertExpired = statement<{ token: Uint8Array }, never>(sql`
-  insert into ${t} (digest, secret_id, expires_at)
-  values (${sql.placeholder('token')}::bytea, 0, now()) on conflict do nothing`)
+const insertExpired = statement<{ token: Uint8Array }, never>(
+  build
+    .insert(t)
+    .values({ digest: sql.placeholder('token'), secretId: 0n, expiresAt: NOW })
+    .onConflictDoNothing(),
+)
