@@ -38,7 +38,7 @@ export class Waiting {
 
   /**
    * Waits for a connection, until leave().
-   * @param integration undefined for what belongs to none: tokens, recordings, the service itself
+   * @param integration undefined for what belongs to none: recordings, the service itself
    * @throws QueueTimeout, ClientGone, and what failAll() is called with
    */
   async enter(integration: string | undefined, waitMs: number, signal?: AbortSignal): Promise<void> {

@@ -7,6 +7,7 @@ import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import type { Runner } from '../database/statement.ts'
 import { endedToken } from '../oauth/tokens.ts'
+import { NOBODY } from './admission.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
 import { answerOf } from './errors.ts'
@@ -28,11 +29,14 @@ export function assessmentEndpoints(db: ServingDatabase, counters: Counters, sta
   const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
     const requester = requesterOf(request, db.bounds)
-    const clientId = memory.accessOf(tokenDigest)?.clientId
-    return await originOf(request).monitor.admission.admit(apiError, clientId, async () => {
+    const clientId = memory.accessOf(tokenDigest)?.clientId ?? NOBODY
+    const { admission, refusals } = originOf(request).monitor
+    return await admission.admit(apiError, clientId, async () => {
       const answer = await read(db.forRequest(requester, clientId), memory, tokenDigest, requester).catch(
         async (error: unknown) => {
-          const known = db.isBusy() ? error : await named(db.forRequest(requester), tokenDigest, error)
+          // What is refused in a storm must cost little.
+          const isCheap = db.isBusy() || refusals.areMany
+          const known = isCheap ? error : await named(db.forRequest(requester), tokenDigest, error)
           return answerOf(request, known, apiError)
         },
       )

@@ -20,12 +20,17 @@ export class SlowRefusals {
     return this.#delayed.size
   }
 
+  /** Whether the next refusal of this second has to be delayed. */
+  get areMany(): boolean {
+    return this.#count >= AT_ONCE && this.#second === present()
+  }
+
   /** Counts a refusal. @returns whether it has to be delayed */
   isOneTooMany(): boolean {
-    const second = Math.floor(performance.now() / 1000)
-    if (second !== this.#second) this.#count = 0
-    this.#second = second
-    return ++this.#count > AT_ONCE && !this.#isStopping
+    const isOneTooMany = this.areMany
+    this.#count = this.#second === present() ? this.#count + 1 : 1
+    this.#second = present()
+    return isOneTooMany && !this.#isStopping
   }
 
   /** Resolves after a second, or when the client hangs up, or when the service stops. */
@@ -45,3 +50,6 @@ export class SlowRefusals {
     for (const send of this.#delayed) send()
   }
 }
+
+/** The second of the clock. */
+const present = () => Math.floor(performance.now() / 1000)

@@ -2,6 +2,7 @@ import type { ServingDatabase } from '../database/pool.ts'
 import { type BodyLimits, readBody } from '../oauth/body.ts'
 import { clientOf, NOT_STORED, oauthError } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
+import { NOBODY } from './admission.ts'
 import type { Endpoint } from './endpoint.ts'
 import { originOf } from './request-log.ts'
 
@@ -19,8 +20,8 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
       // The request has arrived now, with its body: its deadline is the database's default.
       const requester = { signal: request.signal, writes: 'tokens' } as const
       // Not before: a request whose body is still arriving does not wait for the database. The client id is not proven yet.
-      const issued = await originOf(request).monitor.admission.admit(oauthError, undefined, () =>
-        issueToken(db.forRequest(requester), client),
+      const issued = await originOf(request).monitor.admission.admit(oauthError, NOBODY, () =>
+        issueToken(db.forRequest(requester, NOBODY), client),
       )
       // Here and not for any statement that succeeds: one that refuses a wrong secret writes nothing.
       db.writes.accepted('tokens')

@@ -9,8 +9,8 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
-/** Of six requests, one integration alone may have three. */
-const world = useServedWorld({ ADMIN_PORT: '0', MAX_REQUESTS: '6', DATABASE_POOL_SIZE: '4' })
+/** Of six requests, one integration alone may have three, and of three connections one. */
+const world = useServedWorld({ ADMIN_PORT: '0', MAX_REQUESTS: '6', DATABASE_POOL_SIZE: '3' })
 
 /** More than the 100 refusals of a second that are sent at once, and less than the 256 requests that Bun sends at a time. */
 const MANY = 240
@@ -55,9 +55,9 @@ test('an integration with its share of MAX_REQUESTS in work gets 503, and its lo
     for (const { status, ms } of await many(5, () => list(served)))
       expect([status, ms < 900]).toEqual([503, true])
   })
-  const refused = served.log().filter(({ status }) => status === 503)
-  expect(refused).toHaveLength(5)
-  for (const line of refused)
+  const refused = () => served.log().filter(({ status }) => status === 503)
+  await until('the log has all five', () => refused().length === 5)
+  for (const line of refused())
     expect(line).toMatchObject({
       level: 30,
       client_id: world.credentials.clientId,
@@ -80,6 +80,24 @@ test('an integration with its share in work leaves room for tokens and for anoth
     const record = await fetch(`${served.url}${LIST}?page=x`, { headers: bearer(other) })
     expect(record.status).toBe(400)
     for (const { status } of await more) expect(status).toBe(503)
+  })
+  await served.end()
+})
+
+test('requests with tokens that the process has not seen leave connections to integrations', async () => {
+  const served = await world.serve()
+  expect((await list(served)).status).toBe(200)
+  const unseen = await Promise.all([1, 2, 3].map(() => newToken(served.url, world.credentials)))
+  await whileBlocked(world.sql, async waiting => {
+    // Each asks for another list: of one list, others wait for its first count.
+    const open = unseen.map((token, at) =>
+      fetch(`${served.url}${LIST}?filter[user_ids][]=${at}`, { headers: bearer(token) }),
+    )
+    await waiting(1)
+    await until('two wait for a connection', async () => (await metric(served, 'database_waiting')) === 2)
+    const known = await fetch(`${served.url}${LIST}?page=x`, { headers: bearer(world.token) })
+    expect(known.status).toBe(400)
+    void Promise.all(open).catch(() => {})
   })
   await served.end()
 })

@@ -1,4 +1,5 @@
 import { type Answer, apiError, COMPRESSIBLE } from '../../answers.ts'
+import { NOBODY } from '../admission.ts'
 import type { Endpoint, Limits } from '../endpoint.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import type { PlatformTimeZone } from '../openapi/time-zone.ts'
@@ -40,7 +41,7 @@ export function docsEndpoints(limits: Limits, timeZone: PlatformTimeZone): Endpo
     path,
     method: 'GET',
     style: apiError,
-    answer: request => originOf(request).monitor.admission.admit(apiError, undefined, () => answer(request)),
+    answer: request => originOf(request).monitor.admission.admit(apiError, NOBODY, () => answer(request)),
   })
   /** The text is made for the first request that finds this time zone, and kept. */
   const described = (path: string, headers: Record<string, string>, text: (zone?: string) => string) => {
