@@ -1,7 +1,9 @@
+import { sql } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
 import { UncertainFailure } from '../errors.ts'
 import { Interruption } from '../interruption.ts'
 import { closedError, verdictOn } from './failures.ts'
+import { rowsOf } from './orm.ts'
 
 /** The connections of a command, which wait without a limit. */
 export interface CommandSql extends Sql {
@@ -17,17 +19,17 @@ export interface CommandSql extends Sql {
  */
 export async function transact<Result>(
   db: CommandSql,
-  work: (sql: TransactionSql) => Promise<Result>,
+  work: (client: TransactionSql) => Promise<Result>,
 ): Promise<Result> {
   const interruption = db.interruption ?? new Interruption()
   const before = interruption.commit
   let failure: { error: unknown } | undefined
   let sent: { result: Result } | undefined
   try {
-    await db.begin('isolation level read committed', async sql => {
+    await db.begin('isolation level read committed', async client => {
       try {
-        const result = await work(sql)
-        await surviveCrash(sql)
+        const result = await work(client)
+        await surviveCrash(client)
         if (interruption.isRequested) throw closedError()
         sent = { result }
         interruption.commit = 'sent'
@@ -51,7 +53,9 @@ export async function transact<Result>(
  * Lets the commit survive a crash of the server, also where synchronous_commit is off. A higher setting stays. For this
  * transaction alone, because behind a pooler a session is shared.
  */
-async function surviveCrash(sql: TransactionSql): Promise<void> {
-  await sql`
-    select set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'local'), true)`
+async function surviveCrash(client: TransactionSql): Promise<void> {
+  await rowsOf(
+    client,
+    sql`select set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'local'), true)`,
+  )
 }

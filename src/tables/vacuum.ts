@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { whyFailed } from '../database/failures.ts'
+import { rowsOf } from '../database/orm.ts'
 
 /**
  * VACUUM and ANALYZE after a commit: index-only scans need the one at once, and plans the other. Postgres only warns a role
@@ -28,9 +30,8 @@ export async function vacuum(
  * @returns why it failed; undefined if it succeeded
  */
 export async function wipe(db: Sql): Promise<string | undefined> {
-  return await db`
-    vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people`.then(
-    () => undefined,
-    whyFailed,
-  )
+  return await rowsOf(
+    db,
+    sql`vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people`,
+  ).then(() => undefined, whyFailed)
 }
