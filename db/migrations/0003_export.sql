@@ -44,10 +44,12 @@ create table export_records (
   document text not null
 );
 
--- A page is chosen from an index alone, and then its documents are read: the sort key and the id give the order, the
--- included columns answer the scope. The first four serve a broad scope, the next four a scope of few organizations.
--- The first one also has what the other filters look at, except seids and proctors, so that counts read this index alone,
--- in parallel. Reading the documents for a count takes three times as long.
+-- db/README.md has each index with what it is for, and with its measurements.
+--
+-- Long lists are walked along the index of their sort. A page is chosen from that index alone, and then its documents are
+-- read: the sort key and the id give the order, the included columns answer the scope. The first one also has what the other
+-- filters look at, except seids and proctors, so that counts read this index alone. Reading the documents for a count
+-- takes three times as long.
 create index export_records_certified_on
   on export_records (certified_on, id) include (organization_id, product_id, user_id, is_archived, legacy_record);
 create index export_records_user_name
@@ -56,23 +58,14 @@ create index export_records_proctor_name
   on export_records (proctor_name_key, id) include (organization_id, product_id);
 create index export_records_product_name
   on export_records (product_name_key, id) include (organization_id, product_id);
-create index export_records_organization_certified_on
-  on export_records (organization_id, certified_on, id) include (product_id);
-create index export_records_organization_user_name
-  on export_records (organization_id, user_name_key, id) include (product_id);
-create index export_records_organization_proctor_name
-  on export_records (organization_id, proctor_name_key, id) include (product_id);
-create index export_records_organization_product_name
-  on export_records (organization_id, product_name_key, id) include (product_id);
 
--- In the order of product names the records of a product are adjacent, and between those of a scope's products lie the
--- records of all others: up to every record. This index leads to each product of a scope. The other sorts need none,
--- because their keys say nothing about the product. It takes 63 MB for 1,000,000 records.
-create index export_records_product_product_name
-  on export_records (product_id, product_name_key, id) include (organization_id);
-
--- For filters that select few records. The records of some people are counted, and sorted by default, from their index
--- alone: a search finds people first.
+-- Short lists are gathered by an index of what leaves few records. Those of some organizations are sorted from the index
+-- alone, by any key. The records of some people are counted, and sorted by default, from their index alone: a search finds
+-- people first.
+create index export_records_organization_id
+  on export_records (organization_id)
+  include (product_id, user_id, id, certified_on, user_name_key, proctor_name_key, product_name_key);
+create index export_records_product_id on export_records (product_id);
 create index export_records_user_id
   on export_records (user_id) include (organization_id, product_id, certified_on, id);
 create index export_records_seid on export_records (seid) where seid is not null;

@@ -1,12 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Filter, isBigint } from '../contract.ts'
-import { isFound, SEARCHES, searchValues } from './search.ts'
+import { SEARCHES, searchValues } from './search.ts'
 
 /** Values of a statement's placeholders, by name. */
 export type Values = Record<string, unknown>
 
-/** The SQL of each filter but organizations and products, which narrow the two sets of the scope. */
+/** The SQL of each filter but the search, and organizations and products, which narrow the two sets of the scope. */
 const conditions: Record<string, SQL> = {
   start_date: sql`${r.certifiedOn} >= ${sql.placeholder('start_date')}::date`,
   end_date: sql`${r.certifiedOn} <= ${sql.placeholder('end_date')}::date`,
@@ -15,10 +15,9 @@ const conditions: Record<string, SQL> = {
   proctor_ids: sql`${r.proctorIds} && ${sql.placeholder('proctor_ids')}::bigint[]`,
   user_record_status: sql`${r.isArchived} = (${sql.placeholder('user_record_status')} = 'archived')`,
   legacy_record: sql`${r.legacyRecord} = ${sql.placeholder('legacy_record')}::boolean`,
-  ...Object.fromEntries(SEARCHES.map(search => [search, isFound(search)])),
 }
 
-/** The names of the conditions of a filter that constrain anything, and their values. */
+/** The names of what constrains anything in a filter, conditions and the search, and their values. */
 export function constraints(filter: Filter): { filters: string[]; values: Values } {
   const values: Values = {
     start_date: filter.start_date,
@@ -30,14 +29,16 @@ export function constraints(filter: Filter): { filters: string[]; values: Values
     legacy_record: onlyOne(filter.legacy_record),
     ...(filter.search && searchValues(filter.search)),
   }
-  return { filters: Object.keys(conditions).filter(name => values[name] !== undefined), values }
+  return { filters: NAMES.filter(name => values[name] !== undefined), values }
 }
+
+const NAMES = [...Object.keys(conditions), ...SEARCHES]
 
 /** The value of a two-valued filter; both of them together constrain nothing. */
 const onlyOne = <Value>(values: Value[] = []) => (new Set(values).size === 1 ? values[0] : undefined)
 
-/** The conditions of these filters for a record. */
-export const conditionsOf = (filters: string[]): SQL[] => filters.map(name => conditions[name] as SQL)
+/** The conditions of these filters for a record, but for the search. */
+export const conditionsOf = (filters: string[]): SQL[] => filters.flatMap(name => conditions[name] ?? [])
 
 /** All of some conditions, a line each. */
 export const allOf = (all: SQL[]): SQL => sql.join(all, and)

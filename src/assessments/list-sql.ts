@@ -1,56 +1,15 @@
 import { type SQL, sql } from 'drizzle-orm'
-import {
-  disclosureState,
-  exportVersion,
-  exportPeople as people,
-  exportRecords as r,
-} from '../../db/schema.ts'
+import { exportPeople as people, exportRecords as r } from '../../db/schema.ts'
 import type { Order, Sort } from '../contract.ts'
 import { rowOf } from '../database/statement.ts'
-import { ACCESS } from './access.ts'
 import { allOf, conditionsOf } from './filters.ts'
-import { GIVEN_SETS, SETS_OF_TOKEN } from './scope.ts'
-import { isNamed, productsNamed, searchOf } from './search.ts'
+import { hasScope, MOMENT, SOURCES, type Source } from './moment.ts'
+import { areIn, GIVEN, isIn, type Membership } from './scope.ts'
+import { isFound, isNamed, productsNamed, type Search, searchOf } from './search.ts'
 
 /** The SQL of a count and of a page. test/assessments/statements has what the service sends. */
 
 const bigint = (name: string) => sql`${sql.placeholder(name)}::bigint`
-
-/**
- * The row of the live token, with what the database says of the moment: the version of the export, and whether disclosures
- * are recorded. The copies of the sets are decompressed once, and not for each record.
- */
-const TOKEN = sql`(
-  select client_id, scope_digest, organization_ids, product_ids,
-    organization_ids || '{}' as organizations, product_ids || '{}' as products,
-    (select ${exportVersion.version} from ${exportVersion}) as version,
-    (select ${disclosureState.isOn} from ${disclosureState}) as recording
-  from live_tokens where digest = ${sql.placeholder('token')}::bytea offset 0
-) as token`
-
-/** The same at a standby, for a scope that the primary has read: access and recording are values, the version is its own. */
-const SCOPE = sql`(
-  select ${sql.placeholder('client')}::text as client_id, ${sql.placeholder('scope')}::text as scope_digest,
-    ${GIVEN_SETS.organizations} as organization_ids, ${GIVEN_SETS.products} as product_ids,
-    ${GIVEN_SETS.organizations} as organizations, ${GIVEN_SETS.products} as products,
-    (select ${exportVersion.version} from ${exportVersion}) as version,
-    ${sql.placeholder('recording')}::boolean as recording
-  offset 0
-) as token`
-
-const MOMENT = { ...ACCESS, version: sql`token.version`, recording: sql`token.recording` }
-const hasScope = sql`token.scope_digest = ${sql.placeholder('scope')}`
-
-/** What gives the scope: the live token, or at a standby the values that the primary has read. */
-export type Source = 'token' | 'scope'
-
-const SOURCES: Record<Source, SQL> = { token: TOKEN, scope: SCOPE }
-
-/** What the primary says before a page is read at a standby. */
-export const NOW = rowOf(MOMENT)
-export const NOW_SQL = sql`
-select ${NOW.list}
-from ${TOKEN}`
 
 /** How a list is counted, beside its filters. */
 export interface Counting {
@@ -65,24 +24,38 @@ export interface Counting {
 export const COUNT = rowOf({
   ...MOMENT,
   count: sql`counted.count`,
-  ofScope: sql`counted.of_scope`,
-  all: sql`(select reltuples from pg_class where oid = 'export_records'::regclass)`,
+  ofScope: sql`kept.of_scope`,
+  ofOrganizations: sql`kept.of_organizations`,
+  ofProducts: sql`kept.of_products`,
+  all: sql`kept.all_records`,
 })
 
-/** Counts a list, if the token has the scope. */
+/** Counts a list, if the token has the scope, and the records that lead to it, by the counts that writers keep. */
 export function countSql(counting: Counting): SQL {
+  const inOrganizations = isIn('planned', 'organizations', sql`organization_id`)
+  const inProducts = isIn('planned', 'products', sql`product_id`)
   return sql`
 select ${COUNT.list}
 from ${SOURCES[counting.source]}
 cross join lateral (
-  select case when ${hasScope} then ${countOf(counting)} end as count, case when ${hasScope} then ${kept()} end as of_scope
+  select
+    coalesce(sum(records) filter (where ${inOrganizations} and ${inProducts}), 0)::bigint as of_scope,
+    coalesce(sum(records) filter (where ${inOrganizations}), 0)::bigint as of_organizations,
+    coalesce(sum(records) filter (where ${inProducts}), 0)::bigint as of_products,
+    coalesce(sum(records), 0)::bigint as all_records
+  from export_counts where ${hasScope}
+) as kept
+cross join lateral (
+  select ${isOfScope(counting) ? sql`kept.of_scope` : sql`case when ${hasScope} then ${countOf(counting)} end`} as count
 ) as counted`
 }
 
-/** An empty set is a constant here, for which Postgres reads nothing. Otherwise it would read all records. */
-const inSets = sql`${GIVEN_SETS.isIn(GIVEN_SETS.organizations, sql`organization_id`)}
-      and ${GIVEN_SETS.isIn(GIVEN_SETS.products, sql`product_id`)}
-      and ${GIVEN_SETS.organizations} <> '{}' and ${GIVEN_SETS.products} <> '{}'`
+/** Whether the kept count of the scope is that of the list. */
+const isOfScope = ({ filters, isExact }: Counting) => filters.length === 0 && !isExact
+
+/** Whether a row is of the sets. An empty one is a constant, for which Postgres reads nothing: it would read all records. */
+const inSets = sql`${areIn('planned', false, { organizationId: sql`organization_id`, productId: sql`product_id` })}
+      and ${GIVEN.organizations} <> '{}' and ${GIVEN.products} <> '{}'`
 
 /** The sum of counts that writers keep: 2 ms for 800,000 records, which take 64 ms to count. */
 const kept = (more = sql`true`) =>
@@ -90,10 +63,10 @@ const kept = (more = sql`true`) =>
 
 function countOf({ filters, isLetter, isExact }: Counting): SQL {
   const search = searchOf(filters)
-  const others = filters.filter(name => name !== search)
-  const isKept = others.length === 0 && !isExact
+  const conditions = conditionsOf(filters)
+  const isKept = conditions.length === 0 && !isExact
   const counted = (from: SQL, condition: SQL) =>
-    sql`(select count(*) from ${from} where ${allOf([inSets, ...conditionsOf(others), condition])})`
+    sql`(select count(*) from ${from} where ${allOf([inSets, ...conditions, condition])})`
   if (!search) return isKept ? kept() : counted(sql`${r}`, sql`true`)
   // A record is found by its product or by its person.
   const ofNamed = sql`product_id in (${productsNamed})`
@@ -112,7 +85,7 @@ function countOf({ filters, isLetter, isExact }: Counting): SQL {
 const isOfPerson = sql`${r.userId} = ${people.userId} and coalesce(${r.productId} not in (${productsNamed}), true)`
 
 /** Literals: for a parameter Postgres would sort a tenth of all records. */
-const REACHES = { 1e3: sql`1000`, 1e5: sql`100000`, 1e7: sql`10000000`, 1e9: sql`1000000000` }
+const REACHES = { 200: sql`200`, 1e4: sql`10000`, 1e6: sql`1000000`, 1e9: sql`1000000000` }
 export type Reach = keyof typeof REACHES
 
 /** What the text of a page depends on. */
@@ -123,11 +96,13 @@ export interface Shape {
   filters: string[]
   /**
    * - gathered: all matches are found by their filter, and sorted.
-   * - gathered in scope: the same, but a search looks at each record of the scope.
+   * - gathered in scope: the same, but a search looks at each record of the scope, and not at all people that it finds.
    * - walked: along the index of the sort, to the ids of the page; then their documents are read.
    * - dense: the same, but documents are read on the way, because most of them are sent.
    */
   way: 'gathered' | 'gathered in scope' | 'walked' | 'dense'
+  /** Whether a search of a walk looks at the person of each record, because it finds many. */
+  isEach: boolean
   /** Whether the walk begins at a cursor, or at an end of the list. */
   hasCursor: boolean
   /** Whether it goes against the order. */
@@ -136,8 +111,9 @@ export interface Shape {
   isAtEnd: boolean
   /** No less than what is skipped and read. */
   reach: Reach
-  /** Whether the sets are values, which are narrowed and found faster. Otherwise those of the token are read. */
-  hasSets: boolean
+  /** How it is found out whether a record is of the sets, and whether the product comes first, which leaves fewer. */
+  membership: Membership
+  isByProduct: boolean
   /** Whether disclosures are recorded, as remembered. */
   isRecorded: boolean
   /** How the list is counted in the snapshot of the page, whatever its version. Otherwise its count is remembered. */
@@ -208,26 +184,31 @@ const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
 const expected = (condition: SQL) => sql`coalesce(${condition}, false)`
 
 /** The matching records from the cursor or the end on, along the index of the sort. */
-function walked({ sort, order, filters, way, hasCursor, isBackward, isAtEnd, reach, hasSets }: Shape): SQL {
-  const sets = hasSets ? GIVEN_SETS : SETS_OF_TOKEN
+function walked(shape: Shape): SQL {
+  const { sort, order, filters, way, isEach, hasCursor, isBackward, isAtEnd, reach } = shape
   const [key, id] = [KEYS[sort], sql`${r.id}`]
-  const inScope = sql`${sets.isIn(sets.products, r.productId)} and ${sets.isIn(sets.organizations, r.organizationId)}`
+  const inScope = areIn(shape.membership, shape.isByProduct, r)
   const isAscending = (order === 'ASC') !== isBackward
   // The record of the cursor comes before it. The planner does not look into sub-selects: one plan serves all values.
   const beyond = isAscending ? (isBackward ? sql`>=` : sql`>`) : isBackward ? sql`<=` : sql`<`
   const type = sort === 'certified_on' ? sql`date` : sql`text`
   const cursor = sql`((select ${sql.placeholder('key')}::${type}), (select ${bigint('id')}))`
-  // The records of products outside the scope are adjacent in this order, up to a million before the first of the list.
+  // The records of products outside the scope are adjacent in this order, up to a million before the first of the list, and
+  // after the last. Of two bounds the planner would expect a two-hundredth of all records.
+  const products = shape.membership === 'searched' ? sql`token.products` : GIVEN.products
   const name = (bound: SQL) => sql`(
-          select ${bound}(name) from unnest(${sets.products}) as product (id)
+          select ${bound}(name) from unnest(${products}) as product (id)
           cross join lateral (select ${key} as name from ${r} where ${r.productId} = product.id limit 1) as named)`
-  const bounds =
-    sort === 'product_name' && isAtEnd ? [sql`${key} between ${name(sql`min`)} and ${name(sql`max`)}`] : []
+  const bound =
+    isAscending === hasCursor ? sql`${key} <= ${name(sql`max`)}` : sql`${key} >= ${name(sql`min`)}`
+  const bounds = sort === 'product_name' && isAtEnd ? [bound] : []
+  const search = searchOf(filters)
+  const found = search ? [isFound(search, isEach)] : []
   const fromCursor = hasCursor ? [sql`(${key}, ${id}) ${beyond} ${cursor}`] : []
   return sql`
         select ${id} as id, ${key} as key${way === 'dense' ? sql`, ${r.document}, ${r.userId}` : sql``}
         from ${r}
-        where ${allOf([expected(inScope), ...conditionsOf(filters), ...bounds, ...fromCursor])}
+        where ${allOf([expected(inScope), ...conditionsOf(filters), ...found, ...bounds, ...fromCursor])}
         order by ${inOrder(isAscending, key, id)} limit ${REACHES[reach]}`
 }
 
@@ -239,22 +220,55 @@ const KEYS = {
 }
 
 /** All matching records, sorted. */
-function gathered({ sort, order, filters, way }: Shape): SQL {
-  const search = way === 'gathered in scope' ? undefined : searchOf(filters)
-  const others = conditionsOf(filters.filter(name => name !== search))
-  const columns = sql`${r.id} as id, ${KEYS[sort]} as key`
-  // The records of each product or person. In a join with all, the planner may expect many and read every record.
-  const ofEach = (from: SQL, condition: SQL) => sql`
-          select ${columns} from ${from}
-          cross join lateral (
-            select * from ${r} where ${allOf([condition, expected(inSets), ...others])} offset 0
-          ) as ${r}`
-  const found = search
-    ? sql`${ofEach(sql`(${productsNamed}) as named`, sql`${r.productId} = named.product_id`)}
-          union all${ofEach(sql`(select * from ${people} where ${isNamed(search)}) as ${people}`, isOfPerson)}`
-    : sql`
-          select ${columns} from ${r} where ${allOf([inSets, ...others])}`
+function gathered(shape: Shape): SQL {
+  const { sort, order, filters, way } = shape
+  const search = searchOf(filters)
+  const sources =
+    filters.length === 0
+      ? [ofSets(shape)]
+      : search && way === 'gathered'
+        ? ofNames(shape, search)
+        : [ofFilters(shape)]
+  const selects = sources.map(
+    source => sql`
+          select ${r.id} as id, ${KEYS[sort]} as key from ${source}`,
+  )
   return sql`
-        select id, key from (${found} offset 0
+        select id, key from (${sql.join(
+          selects,
+          sql`
+          union all`,
+        )} offset 0
         ) as found order by ${inOrder(order === 'ASC')}`
+}
+
+/** The records of each of `from`. In a join with all records, the planner may expect many and read every one. */
+const ofEach = (from: SQL, all: SQL[]) => sql`${from}
+          cross join lateral (
+            select * from ${r} where ${allOf(all)} offset 0
+          ) as ${r}`
+
+/** Without filters: those of each organization or product. One plan serves all values; to plan for them takes 1 ms. */
+function ofSets({ membership, isByProduct }: Shape): SQL {
+  const [set, column] = isByProduct ? [GIVEN.products, r.productId] : [GIVEN.organizations, r.organizationId]
+  const isOther = isByProduct
+    ? isIn(membership, 'organizations', r.organizationId)
+    : isIn(membership, 'products', r.productId)
+  return ofEach(sql`unnest(${set}) as each (id)`, [sql`${column} = each.id`, expected(isOther)])
+}
+
+/** With a search: those of each product, and of each person, that it finds. */
+function ofNames({ filters }: Shape, search: Search): SQL[] {
+  const others = [expected(inSets), ...conditionsOf(filters)]
+  const named = sql`(select * from ${people} where ${isNamed(search)}) as ${people}`
+  return [
+    ofEach(sql`(${productsNamed}) as named`, [sql`${r.productId} = named.product_id`, ...others]),
+    ofEach(named, [isOfPerson, ...others]),
+  ]
+}
+
+/** With other filters: those that the planner finds best for the values. */
+function ofFilters({ filters }: Shape): SQL {
+  const search = searchOf(filters)
+  return sql`${r} where ${allOf([inSets, ...conditionsOf(filters), ...(search ? [isFound(search, true)] : [])])}`
 }

@@ -28,9 +28,10 @@ interface Counted {
   count: number
   /** Whether the list ends where the count says: its records were counted, or a page has found the end. */
   isProven: boolean
-  /** How many records the scope has, without filters. */
+  /** How many records the scope has, without filters; its organizations; its products; and all. Estimates. */
   ofScope: number
-  /** How many records there are, as the planner estimates it. */
+  ofOrganizations: number
+  ofProducts: number
   all: number
 }
 
@@ -41,18 +42,22 @@ export class List implements Counted {
   readonly count
   isProven
   readonly ofScope
+  readonly ofOrganizations
+  readonly ofProducts
   readonly all
   bytes = LIST_BYTES
   /** The cursors of each order, by ascending offsets. */
   private readonly walks = new Map<string, { distance: number; cursors: Cursor[] }>()
 
-  constructor({ version, isRecorded, count, isProven, ofScope, all }: Counted) {
-    this.version = version
-    this.isRecorded = isRecorded
-    this.count = count
-    this.isProven = isProven
-    this.ofScope = ofScope
-    this.all = all
+  constructor(counted: Counted) {
+    this.version = counted.version
+    this.isRecorded = counted.isRecorded
+    this.count = counted.count
+    this.isProven = counted.isProven
+    this.ofScope = counted.ofScope
+    this.ofOrganizations = counted.ofOrganizations
+    this.ofProducts = counted.ofProducts
+    this.all = counted.all
   }
 
   /**

@@ -5,7 +5,8 @@ import type { Access, AccessRow } from './access.ts'
 import { isRecorded, type Shown } from './disclosure.ts'
 import { NARROW_FILTERS, type Values } from './filters.ts'
 import { type Entry, List, START } from './list.ts'
-import { COUNT, type Counting, countSql, PAGE, pageSql, type Shape, type Source } from './list-sql.ts'
+import { COUNT, type Counting, countSql, PAGE, pageSql, type Shape } from './list-sql.ts'
+import type { Source } from './moment.ts'
 import type { PageMemory } from './page-memory.ts'
 import type { Sets } from './scope.ts'
 import { isOneLetter, searchOf } from './search.ts'
@@ -58,18 +59,24 @@ export interface PageRequest {
  */
 type NoPage = 'outdated' | 'contradicted'
 
-/** Numbers of records. Tests of small lists lower them. */
-export const LIMITS = {
-  /** Up to so many are gathered and sorted for each page: 5 ms. More are walked along the index of the sort. */
-  short: 2500,
-  /** A search in a scope of so many looks at each of them. In a larger one, it begins with the people that it finds. */
-  smallScope: 50_000,
+/** What it takes to find records, in µs. Tests let a walk cost nothing, or more than anything. */
+export const COSTS = {
+  /** To gather the row of a match. */
+  row: 1.5,
+  /** To gather an entry of the index of organizations, which has all that a page is chosen by. */
+  entry: 0.15,
+  /** To pass an entry of an index on a walk. */
+  passed: 0.07,
 }
+/** The records of a page for which a way is chosen. */
+const PAGE_SIZE = 100
+/** A page of a list of a third of all records reads documents on the way, if it reaches no farther than a walk. */
+const DENSE = 1 / 3
+/** A walk with a search that finds a twentieth of all records looks at the person of each record. */
+const OFTEN = 1 / 20
 /** The reaches of pages; the first is that of every walk. */
-const REACHES = [1e3, 1e5, 1e7, 1e9] as const
+const REACHES = [200, 1e4, 1e6, 1e9] as const
 const [NEAR] = REACHES
-/** A page that skips and reads no more may read documents on the way, if a third of all records match. */
-const ON_THE_WAY = 200
 
 /** Counts a list; undefined if the token has another scope. */
 export async function countList(request: PageRequest): Promise<List | undefined> {
@@ -86,7 +93,9 @@ export async function countList(request: PageRequest): Promise<List | undefined>
     count: number(row.count),
     isProven: !isKept,
     ofScope: number(row.ofScope),
-    all: number(row.all),
+    ofOrganizations: number(row.ofOrganizations),
+    ofProducts: number(row.ofProducts),
+    all: Math.max(number(row.all), number(row.count)),
   })
 }
 
@@ -98,7 +107,7 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
   const shown = Math.min(query.page, count - offset)
   // One record more tells whether the list ends here. An empty page need not ask again.
   const looksFurther = query.offset + query.page >= count && (shown > 0 || !list.isProven)
-  const isWalk = wayOf(request, list) === 'walked'
+  const isWalk = wayOf(request.filters, list) === 'walked'
   const entry = isWalk ? list.nearest(query, offset, shown, looksFurther) : { ...START, skip: offset }
   const size = looksFurther && !entry.isBackward ? shown + 1 : shown
   const skip = size > 0 ? entry.skip : 0
@@ -106,7 +115,7 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
   const [found] = await statementOf(
     shape,
     pageSql,
-    !shape.hasSets,
+    shape.membership !== 'planned',
   )(reader.db, {
     ...{ ...given, version, size, skip },
     ...{ key: entry.cursor?.key, id: entry.cursor?.id },
@@ -130,7 +139,7 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
   // The ids are read in any case: the switch of disclosures may be turned at this moment.
   const shape = {
     ...shapeOf(request, { ...like, isRecorded: true }, entry, page, true),
-    hasSets: true,
+    membership: 'planned' as const,
     counting: countingOf(request),
   }
   const [found] = await statementOf(shape, pageSql, false)(reader.db, { ...given, size: page, skip: offset })
@@ -170,41 +179,53 @@ function countingOf({ reader: { source }, filters, given, isExact }: PageRequest
 /** The text of a page: for an entry, and as many records as are read. */
 function shapeOf(
   { reader: { source }, query, filters }: PageRequest,
-  list: Pick<List, 'count' | 'ofScope' | 'all' | 'isRecorded'>,
+  list: Sizes & Pick<List, 'isRecorded'>,
   { cursor, isBackward, skip }: Entry,
   size: number,
   looksFurther: boolean,
 ): Shape {
   const { sort, order, filter } = query
-  const way = wayOf({ filters }, list)
+  const way = wayOf(filters, list)
   const reach = REACHES.find(reach => skip + size <= reach) ?? 1e9
+  const isPlanned = filters.length > 0 || (way === 'walked' && reach !== NEAR)
   const isNarrowed = filter.organization_ids !== undefined || filter.product_ids !== undefined
-  const isOfWalk = way === 'walked' && filters.length === 0 && reach === NEAR && !isNarrowed
-  const isDense = isOfWalk && skip + size <= ON_THE_WAY && list.count * 3 >= list.all
+  const isDense = way === 'walked' && !isPlanned && !isNarrowed && list.count >= list.all * DENSE
   return {
     ...{ source, sort, order, filters, isBackward, reach },
     way: isDense ? 'dense' : way,
+    membership: isPlanned ? 'planned' : isDense ? 'searched' : 'hashed',
+    isByProduct: isByProduct(list),
+    isEach: list.count >= list.all * OFTEN,
     hasCursor: cursor !== undefined,
     isAtEnd: sort === 'product_name' && (cursor === undefined || looksFurther),
-    hasSets: !isOfWalk,
     isRecorded: list.isRecorded,
   }
 }
 
-/** How the records of a list are found. */
-function wayOf(
-  { filters }: Pick<PageRequest, 'filters'>,
-  { count, ofScope }: Pick<List, 'count' | 'ofScope'>,
-): Shape['way'] {
-  const isShort = count <= LIMITS.short || filters.some(name => NARROW_FILTERS.includes(name))
-  if (!isShort) return 'walked'
-  return searchOf(filters) && ofScope <= LIMITS.smallScope ? 'gathered in scope' : 'gathered'
+/** How many records match, and how many lead to them. */
+type Sizes = Pick<List, 'count' | 'ofScope' | 'ofOrganizations' | 'ofProducts' | 'all'>
+
+/** How the records of a list are found: as costs least. */
+function wayOf(filters: string[], list: Sizes): Shape['way'] {
+  const { count, ofScope, ofOrganizations, ofProducts, all } = list
+  // As many records are passed for each of a page as there are for each that matches.
+  const walking = (COSTS.passed * PAGE_SIZE * all) / count
+  const ofSets = isByProduct(list) ? COSTS.row * ofProducts : COSTS.entry * ofOrganizations
+  const gathering = filters.length > 0 ? COSTS.row * count : ofSets
+  if (gathering > walking && !filters.some(name => NARROW_FILTERS.includes(name))) return 'walked'
+  // The people that a search finds have records everywhere: as many for each match as there are for each of the scope.
+  const isOfFew = searchOf(filters) && 2 * ofScope < (count / ofScope) * all
+  return isOfFew ? 'gathered in scope' : 'gathered'
 }
+
+/** Whether the products lead to the records of the scope at less cost than the organizations. */
+const isByProduct = ({ ofOrganizations, ofProducts }: Sizes) =>
+  COSTS.row * ofProducts < COSTS.entry * ofOrganizations
 
 /** Filters make 24,000 texts. */
 const statements = new LRUCache<string, Statement<Values, RawRow>>({ max: 1000 })
 
-/** The statement of a shape. Those of a walk are few, and prepared. Others are planned for their values. */
+/** The statement of a shape. Those without filters are few, and prepared. Others are planned for their values. */
 function statementOf<Of extends object>(
   shape: Of,
   sqlOf: (shape: Of) => ReturnType<typeof pageSql>,

@@ -24,23 +24,38 @@ function common(set: string, ids: string[] | undefined): string {
   return `{${[...new Set(ids)].filter(id => isBigint(id) && own.has(id))}}`
 }
 
-/** Two sets in a statement, as expressions of bigint[], and whether an id is in one of them. */
-export interface SetsInSql {
-  organizations: SQL
-  products: SQL
-  isIn(set: SQL, id: SQLWrapper): SQL
+/** The sets as the placeholders `organizations` and `products`. */
+const organizations = sql`${sql.placeholder('organizations')}::bigint[]`
+const products = sql`${sql.placeholder('products')}::bigint[]`
+export const GIVEN = { organizations, products }
+
+/**
+ * Ways to find out in a statement whether an id is in a set, by what it takes for each record.
+ * - searched: in the set of the `token`, which is ascending. 0.3 µs, and nothing before.
+ * - hashed: in a table that each run makes of the set, 60 µs. 0.1 µs, and one plan serves all values.
+ * - planned: in a table that the planner makes of the set, which takes it 1 ms and more. 0.065 µs.
+ */
+export type Membership = 'searched' | 'hashed' | 'planned'
+
+/** Whether an id is in one of the two sets. */
+export const isIn = (membership: Membership, set: keyof Sets, id: SQLWrapper): SQL =>
+  MEMBERSHIPS[membership](set, id)
+
+/** Whether an organization and a product are in the two sets. That which leaves fewer comes first. */
+export function areIn(
+  membership: Membership,
+  isByProduct: boolean,
+  { organizationId, productId }: { organizationId: SQLWrapper; productId: SQLWrapper },
+): SQL {
+  const ofOrganization = isIn(membership, 'organizations', organizationId)
+  const ofProduct = isIn(membership, 'products', productId)
+  return isByProduct ? sql`${ofProduct} and ${ofOrganization}` : sql`${ofOrganization} and ${ofProduct}`
 }
 
-/** The sets of the `token` in a statement. They are ascending, so that a binary search finds an id. */
-export const SETS_OF_TOKEN: SetsInSql = {
-  organizations: sql`token.organizations`,
-  products: sql`token.products`,
-  isIn: (set, id) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`,
-}
+const OF_TOKEN = { organizations: sql`token.organizations`, products: sql`token.products` }
 
-/** The sets as the placeholders `organizations` and `products`: when Postgres plans for values, it makes a hash table of each. */
-export const GIVEN_SETS: SetsInSql = {
-  organizations: sql`${sql.placeholder('organizations')}::bigint[]`,
-  products: sql`${sql.placeholder('products')}::bigint[]`,
-  isIn: (set, id) => sql`${id} = any (${set})`,
+const MEMBERSHIPS: Record<Membership, (set: keyof Sets, id: SQLWrapper) => SQL> = {
+  searched: (set, id) => sql`${OF_TOKEN[set]}[width_bucket(${id}, ${OF_TOKEN[set]})] = ${id}`,
+  hashed: (set, id) => sql`${id} in (select unnest(${GIVEN[set]}))`,
+  planned: (set, id) => sql`${id} = any (${GIVEN[set]})`,
 }

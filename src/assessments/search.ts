@@ -40,14 +40,14 @@ const phrase = folded('phrase')
 const fullName = folded('full_name')
 
 /**
- * Whether the search finds a record. coalesce() prevents a join. People whom an index finds are looked up once. Otherwise
- * the person of each record is: the names of all people take as long as 20,000 of these.
+ * Whether the search finds a record. coalesce() prevents a join.
+ * @param isEach whether the person of each record is looked up, 1.7 µs. Otherwise the index finds all people first.
  */
-export function isFound(search: Search): SQL {
+export function isFound(search: Search, isEach: boolean): SQL {
   const isOfNamed =
-    search === 'search'
-      ? sql`${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed(search)})`
-      : sql`(select ${isNamed(search)} from ${exportPeople} where ${exportPeople.userId} = ${r.userId})`
+    isEach || search === 'search_short'
+      ? sql`(select ${isNamed(search)} from ${exportPeople} where ${exportPeople.userId} = ${r.userId})`
+      : sql`${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed(search)})`
   return sql`coalesce(${r.productId} in (${productsNamed}) or ${isOfNamed}, false)`
 }
 

@@ -6,7 +6,10 @@ import { holds } from '../support/property.ts'
 
 type Sorted = Parameters<List['nearest']>[0]
 const ORDER: Sorted = { sort: 'user_name', order: 'ASC' }
-const MILLION = { count: 1_000_000, ofScope: 1_000_000, all: 1_000_000 }
+const MILLION = {
+  ...{ count: 1_000_000, ofScope: 1_000_000, all: 1_000_000 },
+  ...{ ofOrganizations: 1_000_000, ofProducts: 1_000_000 },
+}
 const KNOWN = { version: 'a version', isRecorded: false, isProven: true, ...MILLION }
 
 /** A cursor whose key and id name its offset. */

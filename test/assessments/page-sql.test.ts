@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { requireAccess } from '../../src/assessments/access.ts'
 import { constraints } from '../../src/assessments/filters.ts'
 import { PAGE, pageSql, type Shape } from '../../src/assessments/list-sql.ts'
+import type { Membership } from '../../src/assessments/scope.ts'
 import { rawStatement, text } from '../../src/database/statement.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { listQuery } from '../support/list-query.ts'
@@ -38,7 +39,9 @@ const any = fc.record({
   order: fc.constantFrom(...ORDERS),
   way: fc.constantFrom(...WAYS),
   isBackward: fc.boolean(),
-  hasSets: fc.boolean(),
+  isEach: fc.boolean(),
+  membership: fc.constantFrom<Membership[]>('searched', 'hashed', 'planned'),
+  isByProduct: fc.boolean(),
   isRecorded: fc.boolean(),
   isLetter: fc.boolean(),
   isExact: fc.boolean(),
@@ -71,11 +74,10 @@ test('the statement of a page reads the records of its list from its entry, by e
     const upTo = cursor === undefined ? (isBackward ? list.length : 0) : list.indexOf(cursor) + 1
     const beyond = isBackward ? list.slice(0, upTo).reverse() : list.slice(upTo)
     const shape: Shape = {
-      ...{ ...rest, filters, isBackward, isRecorded: true, reach: 1000 },
+      ...{ ...rest, filters, isBackward, isRecorded: true, reach: 200 },
       hasCursor: cursor !== undefined,
       isAtEnd: cursor === undefined,
       ...(isCounted && { counting: { source: rest.source, filters, isLetter, isExact } }),
-      hasSets: rest.hasSets || isCounted || isGathered,
     }
     const sets = { organizations: `{${organizations}}`, products: `{${products}}` }
     const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
@@ -117,11 +119,12 @@ test.each<[string, Partial<Shape>, Record<string, string>]>([
           order: 'ASC',
           filters: [],
           way,
-          reach: 1000,
+          reach: 200,
           hasCursor: false,
           isBackward: false,
+          isEach: false,
         },
-        ...{ isAtEnd: true, hasSets: true, isRecorded: true, ...differs },
+        ...{ isAtEnd: true, membership: 'planned', isByProduct: true, isRecorded: true, ...differs },
       }
       const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
         ...{ ...sets, size: 10, skip: 0, version, token: tokenOf(scope), scope: access.scope, ...others },

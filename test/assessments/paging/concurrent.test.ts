@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { LIMITS } from '../../../src/assessments/read-list.ts'
 import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { type Access, type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
-import { useShort } from './limits.ts'
+import { EITHER, GATHERED, setWay, useWay, WALKED } from './limits.ts'
 import { anyParameters, type ListParameters, queryString, rightPage } from './questions.ts'
 import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, moveRecords, PRODUCTS, reset, type Write, write } from './world.ts'
@@ -40,7 +39,7 @@ const parameters = anyParameters(fc.constantFrom(50, 60, 100))
 /** Each client walks through these requests page by page, until the writer ends. */
 const questions = fc.array(parameters, { minLength: 1, maxLength: 4 })
 
-useShort()
+useWay()
 const two = useTwoServers()
 
 /** The state after a step: the data, and the access of the integration that changes. */
@@ -135,10 +134,10 @@ test('during concurrent writes, an answer equals one state of data and access du
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 30, maxLength: 50, size: 'max' }),
     fc.array(questions, { minLength: 4, maxLength: 4 }),
-    // Lists of so many records are gathered, and longer ones walked.
-    fc.constantFrom(0, 60, 2500),
-    async (steps, [first = [], second = [], third = [], fourth = []], short) => {
-      LIMITS.short = short
+    // Whether lists are walked or gathered.
+    fc.constantFrom(WALKED, EITHER, GATHERED),
+    async (steps, [first = [], second = [], third = [], fourth = []], passed) => {
+      setWay(passed)
       await Promise.all([reset(two.db, 280), two.restart()])
       const make = (organizations: number[]) =>
         Client.create(two.db, two.urls, { organizations, products: PRODUCTS })

@@ -3,7 +3,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { Oracle } from '../../support/oracle.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
-import { useShort } from './limits.ts'
+import { useWay, WALKED } from './limits.ts'
 import { EACH_SORT, FILTERS, issueTokens, type ListParameters, readBody, rightPage } from './questions.ts'
 import { kindsOf } from './statements.ts'
 import { PRODUCTS, reset } from './world.ts'
@@ -11,7 +11,7 @@ import { PRODUCTS, reset } from './world.ts'
 /** The count that writers keep, or that a process remembers, may be wrong after writes past the triggers. */
 
 const SCOPE = { organizations: [1, 2, 3, 4], products: PRODUCTS }
-useShort(10)
+useWay(WALKED)
 const db = useDatabase()
 let oracle: Oracle
 let memory: PageMemory

@@ -4,7 +4,7 @@ import type { Oracle, Scope } from '../../support/oracle.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { thorough } from '../../support/tier.ts'
 import { useDatabase } from './database.ts'
-import { useShort } from './limits.ts'
+import { GATHERED, useWay, WALKED } from './limits.ts'
 import { EACH_SORT, issueTokens, type ListParameters, readBody, rightPage, SORTED } from './questions.ts'
 import { kindsOf, wayOf } from './statements.ts'
 import { EMPTY, PRODUCTS } from './world.ts'
@@ -20,11 +20,11 @@ const RECORDS = 201
 const SIZES = thorough ? [1, 7, 60, 100] : [7, 60]
 const STEP = thorough ? 10 : 15
 
-/** A scope for which the service takes each way, and how many records are gathered at most. */
-const WAYS: { way: ReturnType<typeof wayOf>; short: number; scope: Scope }[] = [
-  { way: 'gathered', short: 100, scope: { organizations: [2, 5], products: [1, 2, 3] } },
-  { way: 'dense', short: 0, scope: { organizations: [1, 2, 3, 4, 6], products: [1, 2, 4] } },
-  { way: 'walked', short: 0, scope: { organizations: [1, 4, ...EMPTY], products: [1, 3, 4] } },
+/** A scope for which the service takes each way, and whether all lists are gathered, or none. */
+const WAYS: { way: ReturnType<typeof wayOf>; cost: number; scope: Scope }[] = [
+  { way: 'gathered', cost: GATHERED, scope: { organizations: [2, 5], products: [1, 2, 3] } },
+  { way: 'dense', cost: WALKED, scope: { organizations: [1, 2, 3, 4, 6], products: [1, 2, 4] } },
+  { way: 'walked', cost: WALKED, scope: { organizations: [1, 4, ...EMPTY], products: [1, 3, 4] } },
 ]
 
 const SOME: Scope = { organizations: [1, 2, 3, 4], products: PRODUCTS }
@@ -56,8 +56,8 @@ async function compare(
   return texts
 }
 
-describe.each(WAYS)('by the way "$way",', ({ way, short, scope }) => {
-  useShort(short)
+describe.each(WAYS)('by the way "$way",', ({ way, cost, scope }) => {
+  useWay(cost)
   let count: number
   beforeAll(() => {
     count = oracle.documents(scope, { lists: {} }).length
@@ -128,7 +128,7 @@ describe.each(WAYS)('by the way "$way",', ({ way, short, scope }) => {
 })
 
 describe('a filter', () => {
-  useShort(0)
+  useWay(WALKED)
   // Indexes of FILTERS: days, legacy records, and searches.
   test.each([2, 4, 12, 13, 14])(
     '(number %d) gives right pages from the start, from a cursor and from the end',

@@ -25,7 +25,7 @@ beforeAll(async () => {
   oracle = await readOracle(db.sql)
 })
 
-const OFFSETS = [9_999, 10_000, 10_001, 10_555, COUNT - 100, COUNT - 37, COUNT - 1, COUNT, COUNT + 1]
+const OFFSETS = [100, 101, 9_900, 9_901, 10_555, COUNT - 100, COUNT - 37, COUNT - 1, COUNT, COUNT + 1]
 
 test.each(SORTED)('far pages by $sort $order are right, first counted and then from cursors', async order => {
   const parameters: ListParameters = { ...order, filter: 0, size: 100 }
@@ -36,7 +36,7 @@ test.each(SORTED)('far pages by $sort $order are right, first counted and then f
       expect(await readBody(db.pool, memory, scope, parameters, offset)).toBe(
         rightPage(oracle, scope, parameters, offset),
       )
-      expect(kindsOf(db.sent).slice(0, 2)).toEqual(['state', 'spread'])
+      expect(kindsOf(db.sent)[0]).toBe('count')
       for (const next of [offset, offset + 100])
         expect(await readBody(db.pool, memory, scope, parameters, next)).toBe(
           rightPage(oracle, scope, parameters, next),

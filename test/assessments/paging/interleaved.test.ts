@@ -1,12 +1,11 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { LIMITS } from '../../../src/assessments/read-list.ts'
 import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { NO_NUMBER } from '../../support/wordings.ts'
 import { type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
-import { useShort } from './limits.ts'
+import { EITHER, GATHERED, setWay, useWay, WALKED } from './limits.ts'
 import {
   anyParameters,
   type ListParameters,
@@ -89,7 +88,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-useShort()
+useWay()
 const two = useTwoServers()
 
 /** A client and its current page. */
@@ -156,10 +155,10 @@ test('on both of two services, every answer equals the oracle for the data and t
   const property = fc.asyncProperty(
     fc.integer({ min: 0, max: 320 }),
     several(step, 40),
-    // Lists of so many records are gathered, and longer ones walked.
-    fc.constantFrom(0, 60, 2500),
-    async (records, steps, short) => {
-      LIMITS.short = short
+    // Whether lists are walked or gathered.
+    fc.constantFrom(WALKED, EITHER, GATHERED),
+    async (records, steps, passed) => {
+      setWay(passed)
       await Promise.all([reset(two.db, records), two.restart()])
       const readers = await startReaders()
       let oracle: Oracle | undefined

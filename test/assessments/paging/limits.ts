@@ -1,16 +1,17 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { LIMITS } from '../../../src/assessments/read-list.ts'
+import { COSTS } from '../../../src/assessments/read-list.ts'
 
-/**
- * Lets the service walk lists of more than `short` records, during the tests of a file, and gather shorter ones. A property
- * may set another number for each of its runs.
- */
-export function useShort(short = LIMITS.short): void {
-  const usual = LIMITS.short
-  beforeAll(() => set(short))
-  afterAll(() => set(usual))
+/** What a walk costs for each record that it passes: all lists are walked, all are gathered, or either, as it costs less. */
+export const WALKED = 0
+export const GATHERED = 1e9
+export const EITHER = COSTS.passed
+
+/** Lets the service walk or gather lists, during the tests of a file. A property may change that for each of its runs. */
+export function useWay(passed = EITHER): void {
+  beforeAll(() => setWay(passed))
+  afterAll(() => setWay(EITHER))
 }
 
-function set(short: number): void {
-  LIMITS.short = short
+export function setWay(passed: number): void {
+  COSTS.passed = passed
 }

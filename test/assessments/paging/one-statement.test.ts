@@ -8,7 +8,7 @@ import { useTestDatabase } from '../../support/hooks.ts'
 import { newToken } from '../../support/http.ts'
 import { listen } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
-import { useShort } from './limits.ts'
+import { useWay, WALKED } from './limits.ts'
 import { noting } from './runners.ts'
 import { ask, provision } from './servers.ts'
 import { kindsOf } from './statements.ts'
@@ -16,7 +16,7 @@ import { reset } from './world.ts'
 
 /** The statements of each request. A request of a known token takes one while nothing of its scope changes. */
 
-useShort(10)
+useWay(WALKED)
 const database = useTestDatabase()
 let server: ReturnType<typeof listen>
 let sent: string[] = []

@@ -11,7 +11,7 @@ import { useTestDatabase } from '../../support/hooks.ts'
 import { listQuery } from '../../support/list-query.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { PATIENT } from '../../support/pool.ts'
-import { useShort } from './limits.ts'
+import { useWay, WALKED } from './limits.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { noting } from './runners.ts'
 import { EMPTY, PRODUCTS, reset } from './world.ts'
@@ -22,15 +22,30 @@ import { EMPTY, PRODUCTS, reset } from './world.ts'
 test('statements/next-page.sql equals the statement that the service sends for the next page of a walk', async () => {
   const file = Bun.file(`${import.meta.dir}/../statements/next-page.sql`)
   const shape: Shape = {
-    ...{ source: 'token', sort: 'user_name', order: 'DESC', filters: [], way: 'dense', reach: 1000 },
-    ...{ hasCursor: true, isBackward: false, isAtEnd: false, hasSets: false, isRecorded: false },
+    ...{
+      source: 'token',
+      sort: 'user_name',
+      order: 'DESC',
+      filters: [],
+      way: 'dense',
+      reach: 200,
+      hasCursor: true,
+    },
+    ...{
+      isBackward: false,
+      isEach: true,
+      isAtEnd: false,
+      membership: 'searched',
+      isByProduct: true,
+      isRecorded: false,
+    },
   }
   const text = `${compile(pageSql(shape)).sql.trim()}\n`
   if (process.env.TEST_UPDATE_STATEMENTS) await file.write(text)
   expect(text).toBe(await file.text())
 })
 
-useShort(10)
+useWay(WALKED)
 const database = useTestDatabase()
 let pool: ServingDatabase
 const SCOPES: [Scope, Scope, Scope] = [
@@ -108,7 +123,7 @@ test('a statement reaches the far end of its page', async () => {
     const query = listQuery(`offset=${offset}&page=100&sort=user_name`)
     const memory = new PageMemory()
     const { access } = await requireAccess(pool, tokenOf(SCOPES[0]))
-    const numbers = { count: 1e9, ofScope: 1e9, all: 1e9 }
+    const numbers = { count: 1e9, ofScope: 1e9, ofOrganizations: 1e9, ofProducts: 1e9, all: 1e9 }
     const list = new List({ version: null, isRecorded: false, isProven: false, ...numbers })
     await memory.listOf(listKey(access.scope, {}), async () => list, {})
     await readPage(
@@ -120,13 +135,13 @@ test('a statement reaches the far end of its page', async () => {
     const [text = ''] = sent.filter(text => text.includes('as "documents"'))
     return /limit (\d+)\s+\) as near/.exec(text)?.[1]
   }
-  expect(await reached(900)).toBe('1000')
-  expect(await reached(901)).toBe('100000')
-  expect(await reached(99_900)).toBe('100000')
-  expect(await reached(99_901)).toBe('10000000')
+  expect(await reached(100)).toBe('200')
+  expect(await reached(101)).toBe('10000')
+  expect(await reached(9_900)).toBe('10000')
+  expect(await reached(9_901)).toBe('1000000')
   // Statements of far pages are not prepared.
   expect(
-    (await keptPages()).filter(({ statement }) => /limit 100000(00)?\s+\) as near/.test(statement)),
+    (await keptPages()).filter(({ statement }) => /limit 10000(00)?\s+\) as near/.test(statement)),
   ).toEqual([])
 })
 

@@ -1,13 +1,12 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { LIMITS } from '../../../src/assessments/read-list.ts'
 import type { Runner } from '../../../src/database/statement.ts'
 import type { Oracle, Scope } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
-import { useShort } from './limits.ts'
+import { EITHER, GATHERED, setWay, useWay, WALKED } from './limits.ts'
 import { issueTokens, type ListParameters, readBody, rightPage, SORTS } from './questions.ts'
 import { runnerOn } from './runners.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
@@ -47,8 +46,8 @@ const anyRace = fc.record({
     maxLength: 4,
     size: 'max',
   }),
-  /** Lists of so many records are gathered, and longer ones walked. */
-  short: fc.constantFrom(0, 60, 2500),
+  /** Whether lists are walked or gathered. */
+  passed: fc.constantFrom(WALKED, EITHER, GATHERED),
   writes: fc.array(
     fc.oneof(
       anyWrite,
@@ -60,7 +59,7 @@ const anyRace = fc.record({
   ),
 })
 
-useShort()
+useWay()
 const db = useDatabase()
 
 /** Runs `work` when the scheduler selects it, and lets nothing else run until it ends. */
@@ -96,8 +95,8 @@ test('an answer equals one state during its request, for any order of statements
   const property = fc.asyncProperty(
     fc.scheduler(),
     anyRace,
-    async (scheduler, { readers, writes, short }) => {
-      LIMITS.short = short
+    async (scheduler, { readers, writes, passed }) => {
+      setWay(passed)
       await reset(db.sql, 190)
       await issueTokens(db.sql, ...SCOPES)
       // The state after each step; the last one is the current state.

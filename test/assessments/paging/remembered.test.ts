@@ -4,7 +4,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { Runner } from '../../../src/database/statement.ts'
 import { listQuery } from '../../support/list-query.ts'
 import { useDatabase } from './database.ts'
-import { useShort } from './limits.ts'
+import { useWay, WALKED } from './limits.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 import { kindsOf } from './statements.ts'
 import { PRODUCTS, reset } from './world.ts'
@@ -19,7 +19,7 @@ const OTHERS = [
   { organizations: [1, 2, 3], products: [1] },
 ]
 
-useShort(10)
+useWay(WALKED)
 
 beforeEach(async () => {
   await reset(db.sql, 300)

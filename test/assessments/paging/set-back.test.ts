@@ -4,7 +4,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { openDatabase } from '../../../src/database/database.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
-import { useShort } from './limits.ts'
+import { useWay, WALKED } from './limits.ts'
 import { issueTokens, type ListParameters, readBody, rightPage } from './questions.ts'
 import { runnerOn } from './runners.ts'
 import { PRODUCTS, reset } from './world.ts'
@@ -18,7 +18,7 @@ const PARAMETERS: ListParameters = { sort: 'certified_on', order: 'ASC', filter:
 const ORGANIZATIONS = [1, 2, 3]
 const SCOPE = { organizations: ORGANIZATIONS, products: PRODUCTS }
 
-useShort(10)
+useWay(WALKED)
 const db = useDatabase()
 let memory: PageMemory
 beforeEach(async () => {

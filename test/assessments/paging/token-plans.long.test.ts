@@ -51,7 +51,10 @@ describe('a token is looked up by three keys', () => {
     for (let time = 0; time < 10; time++) await many.explainer.scansOf(page)
     expect(await many.explainer.explainSent(page)).toHaveLength(1)
     const scans = await many.explainer.scansOf(page)
-    expect(scans.filter(scan => BY_KEYS.some(({ table }) => table === scan.table))).toEqual(BY_KEYS)
+    // A statement that is planned for its values also reads the ends of indexes.
+    expect(scans.filter(scan => BY_KEYS.some(({ table }) => table === scan.table))).toMatchObject(
+      BY_KEYS.map(({ table, all }) => ({ table, all })),
+    )
   })
 
   test('in the statement of a single record, which is read by its own key', async () => {

@@ -21,7 +21,7 @@ export async function reset(db: Sql, records: number): Promise<void> {
   await db.begin(async sql => {
     await sql.unsafe(`
       truncate organizations, products, users, assessments, assessment_parts;
-      truncate integrations cascade;
+      truncate integrations, access_tokens cascade;
       update export_state set time_zone = 'UTC';
       insert into organizations select n, 'Organization ' || n from unnest(array[${[...ORGANIZATIONS, ...EMPTY]}]) n;
       insert into products select n, 'Product ' || n % 3 from generate_series(1, ${PRODUCTS.length}) n;

@@ -35,7 +35,7 @@ cross join lateral (
         from "export_records"
         where coalesce(token.products[width_bucket("export_records"."product_id", token.products)] = "export_records"."product_id" and token.organizations[width_bucket("export_records"."organization_id", token.organizations)] = "export_records"."organization_id", false)
       and ("export_records"."user_name_key", "export_records"."id") < ((select $2::text), (select $3::bigint))
-        order by "export_records"."user_name_key" desc, "export_records"."id" desc limit 1000
+        order by "export_records"."user_name_key" desc, "export_records"."id" desc limit 200
       ) as near
       where token.scope_digest = $4 and token.version = $5::uuid and token.recording = false
       limit $6::bigint offset $7::bigint
