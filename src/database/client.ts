@@ -19,7 +19,11 @@ import { asText } from './value-types.ts'
  * - It closes its half of a connection alone, and waits for the other half for ever: #attend() closes both.
  * - It loses a place of its pool when a statement is cancelled before it was sent, and an error of its cancel request
  *   reaches nobody. So cancel() is not its own, and is for statements that were sent.
+ * - It asks the server for the types of the parameters of each statement that is not prepared, which takes a round trip,
+ *   in the middle of the statement. Here every parameter has a cast: undescribed().
  * - It keeps the rows that came before an error, and puts the next rows after them: withoutHoles().
+ * - It keeps the error with which a server ended a connection, and fails the next statement of that place in its pool with
+ *   it, before that is sent: ServingDatabase gives a statement that was not sent several attempts.
  * - It returns the stream of a COPY a turn of the event loop late, so that nobody can listen for an earlier error, which
  *   would end the process, and it may leave the socket paused: copy().
  * - Before it connects again, it waits for up to 20 seconds: backoff.
@@ -117,6 +121,7 @@ export class Client {
   /** Gives postgres.js a statement. */
   send(text: string, parameters: ParameterOrJSON<never>[], { prepare, bytes }: RunOptions): Sent {
     const query = this.sql.unsafe(text, parameters.map(asText), { prepare })
+    if (!prepare || !this.start.url.prepare) undescribed(query)
     const rows = Promise.resolve(bytes ? query.raw() : query)
       .then(withoutHoles)
       .finally(() => this.#running.delete(sent))
@@ -218,6 +223,11 @@ function failed(error: Error): Duplex {
 /** The process of a statement, which postgres.js sets as its private `state` when it sends it. */
 function processOf(query: object): number | undefined {
   return (query as { state: Backend | null }).state?.pid
+}
+
+/** Keeps postgres.js from setting the private property by which it decides to describe a statement first. */
+function undescribed(query: object): void {
+  Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
 }
 
 const withoutHoles = (rows: object): object =>

@@ -53,7 +53,7 @@ export async function openDatabase(
   const found = await findServer(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(error => {
     throw connectionFailure(error)
   })
-  found.client.destroy()
+  void found.client.close()
   const client = openClient(found, CONNECT_TIMEOUT_MS, { max: poolSize })
   // Only the end of its connection ends a statement that is running.
   interruption.signal.addEventListener('abort', () => client.destroy())

@@ -66,6 +66,9 @@ export const codedError = (code: string, message: string) => Object.assign(new E
 export const timeoutError = () => codedError('ETIMEDOUT', 'no answer in time')
 export const closedError = () => codedError('CONNECTION_CLOSED', 'the connection was closed')
 
+/** Whether there was no answer in time. */
+export const isTimeout = (error: unknown): boolean => (error as { code?: string }).code === 'ETIMEDOUT'
+
 /** The one-line error for a connection that cannot be made; an unknown error is returned as it is. */
 export function connectionFailure(error: unknown): unknown {
   const advice = adviceOn(error)

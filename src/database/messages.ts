@@ -20,15 +20,25 @@ export function backendReader(): (chunk: Buffer) => Backend | undefined {
 }
 
 /**
- * The error in what a server has sent last, if that is one ErrorResponse after which a server ends the connection, as
- * postgres.js would give it. PgBouncer sends no field V.
+ * The error in what a server has sent last, if its last message is an ErrorResponse after which a server ends the
+ * connection, as postgres.js would give it. PgBouncer sends no field V.
  */
 export function lastWordsIn(chunk: Buffer): Error | undefined {
-  if (chunk[0] !== ERROR_RESPONSE || chunk.length < 5 || chunk.readInt32BE(1) + 1 !== chunk.length)
-    return undefined
-  const fields = chunk.toString('utf8', 5).split('\0')
+  const start = startOfLast(chunk)
+  if (start === undefined || chunk[start] !== ERROR_RESPONSE) return undefined
+  const fields = chunk.toString('utf8', start + 5).split('\0')
   const field = (type: string) => fields.find(each => each.startsWith(type))?.slice(1)
   const severity = field('V') ?? field('S')
   if (severity !== 'FATAL' && severity !== 'PANIC') return undefined
   return Object.assign(new Error(field('M')), { name: 'PostgresError', code: field('C'), severity })
+}
+
+/** Where the last of several whole messages starts. */
+function startOfLast(chunk: Buffer): number | undefined {
+  for (let start = 0; start + 5 <= chunk.length; ) {
+    const end = start + 1 + chunk.readUInt32BE(start + 1)
+    if (end === chunk.length) return start
+    start = end
+  }
+  return undefined
 }

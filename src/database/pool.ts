@@ -25,6 +25,10 @@ const LOGGED_CHARACTERS = 1000
 /** What has to be left of a request's time for its statement to be sent once more. */
 const REPETITION_MS = 500
 
+/** How often a statement is sent, and how often a connection for it may be refused. */
+const MAX_SENT = 2
+const MAX_REFUSALS = 3
+
 /** Before a repetition: what has cut one connection may have cut others, whose ends have not been read yet. */
 const PAUSE_MS = 50
 
@@ -133,17 +137,19 @@ export class ServingDatabase implements Runner {
   }
 
   async #run(work: Work): Promise<object> {
-    for (let isRepeated = false; ; ) {
+    let cuts = 0
+    for (let refusals = 0; ; ) {
       const outcome = await this.#attempt(work)
       if ('rows' in outcome) return outcome.rows
       const { error, verdict } = outcome
       const hasTime = performance.now() + REPETITION_MS <= work.deadline - GRACE_MS
       const isShared = verdict === 'not sent' && this.#share(error)
       const isElsewhere = verdict === 'read-only' && (await this.#watchdog.findWritable())
-      const mayPass = isElsewhere || verdict === 'cut' || verdict === 'not sent' || verdict === 'passing'
       if (!isElsewhere && verdict !== 'not sent') this.#noteRefusal(error, work)
-      if (!hasTime || !(isShared || (mayPass && !isRepeated))) throw failureOf(error, verdict)
-      isRepeated ||= !isShared
+      const mayPass = isElsewhere || verdict === 'cut' || verdict === 'passing'
+      const isRepeated =
+        verdict === 'not sent' ? isShared || ++refusals < MAX_REFUSALS : mayPass && ++cuts < MAX_SENT
+      if (!hasTime || !isRepeated) throw failureOf(error, verdict)
       await Bun.sleep(PAUSE_MS)
     }
   }
@@ -151,6 +157,8 @@ export class ServingDatabase implements Runner {
   /** @throws ClientGone, DatabaseUnavailable, StatementTimeout */
   async #attempt(work: Work): Promise<Outcome> {
     const { text, parameters, options, integration, deadline, signal } = work
+    // How many connections there are is known when the server is.
+    if (!this.#watchdog.client) await this.#watchdog.opened()
     const patienceMs = Math.min(this.bounds.waitMs, deadline - GRACE_MS - performance.now())
     await this.#waiting.enter(integration, patienceMs, signal)
     const leave = () => this.#waiting.leave(integration)
@@ -177,21 +185,31 @@ export class ServingDatabase implements Runner {
     }
   }
 
-  /** The rows of a statement, unless its time is over before or its client hangs up. Then it is cancelled. */
+  /**
+   * The rows of a statement. It is cancelled when its time is over, or its client hangs up. A commit that waits for a standby
+   * then succeeds.
+   */
   async #inTime(client: Client, sent: Sent, { deadline, signal }: Work): Promise<object> {
     const givenUp = Promise.withResolvers<never>()
-    const giveUp = (why: Error) => {
-      givenUp.reject(why)
+    let isLate = false
+    const late = () => {
+      isLate = true
+      void this.#end(client, sent)
+      cancelTimeout = onTimeout(GRACE_MS / 2, () => givenUp.reject(new StatementTimeout()))
+    }
+    const hangUp = () => {
+      givenUp.reject(new ClientGone())
       void this.#end(client, sent)
     }
     // The server itself ends a statement that takes too long, unless a pooler is in between.
     const ms = Math.min(this.bounds.statementMs + GRACE_MS / 2, deadline - GRACE_MS - performance.now())
-    const cancelTimeout = onTimeout(ms, () => giveUp(new StatementTimeout()))
-    const hangUp = () => giveUp(new ClientGone())
+    let cancelTimeout = onTimeout(ms, late)
     signal?.addEventListener('abort', hangUp, { once: true })
     if (signal?.aborted) hangUp()
     try {
       return await Promise.race([sent.rows, givenUp.promise])
+    } catch (error) {
+      throw isLate ? new StatementTimeout() : error
     } finally {
       cancelTimeout()
       signal?.removeEventListener('abort', hangUp)

@@ -1,6 +1,6 @@
 import { onTimeout, READ_GRACE_MS } from '../within.ts'
 import { Client, type ClientOptions, type Start } from './client.ts'
-import { closedError, codedError, timeoutError } from './failures.ts'
+import { closedError, codedError, isTimeout, timeoutError } from './failures.ts'
 import type { Route } from './socket.ts'
 import { onlyRow } from './statement.ts'
 import { type Address, type PostgresUrl, type ServerState, SSL_MODES, TARGETS } from './url.ts'
@@ -95,8 +95,8 @@ async function ask(start: Start, timeoutMs: number, options?: ClientOptions): Pr
     // A pooler invents the process of the protocol.
     return { start, state, isPooled: state.pid !== announced, client }
   } catch (error) {
-    // A pooler has a connection to spare, and no server.
-    if (client.pids.length > 0) Object.assign(error as object, { hasLoggedIn: true })
+    // A pooler answers, and has no server free.
+    if (client.pids.length > 0 && isTimeout(error)) Object.assign(error as object, { hasLoggedIn: true })
     client.destroy()
     throw error
   }

@@ -48,6 +48,9 @@ describe('the last words of a server', () => {
     const words = { name: 'PostgresError', code: '57P01', message: 'Verbindung wird abgebrochen' }
     const fields = ['SFATAL', 'VFATAL', 'C57P01', 'MVerbindung wird abgebrochen', 'RProcessInterrupts']
     expect(lastWordsIn(response(...fields))).toMatchObject(words)
+    expect(lastWordsIn(Buffer.concat([Buffer.from('T\0\0\0\x06\0\0'), response(...fields)]))).toMatchObject(
+      words,
+    )
     expect(lastWordsIn(response('SFATALE', 'VFATAL', ...fields.slice(2)))).toMatchObject(words)
     expect(lastWordsIn(response('SFATAL', 'C08P01', 'Mquery_wait_timeout'))).toMatchObject({
       code: '08P01',

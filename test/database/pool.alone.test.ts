@@ -72,10 +72,23 @@ describe('a statement', () => {
     expect(await long).toEqual([{ it: 'long' }])
   })
 
+  test('is sent once more although every connection of the pool was ended under a statement', async () => {
+    db = database.pool({ ...BOUNDS, size: 3 }, NO_LOG)
+    const all = Promise.all([1, 2, 3].map(n => ask(db, `select ${n} as n from pg_sleep(0.5)`)))
+    await until('all run', async () => (await sleeping()).length === 3)
+    for (const pid of await sleeping()) await database.sql`select pg_terminate_backend(${pid})`
+    expect((await all).flat()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+  })
+
   test('whose process is frozen before it gets it is sent once more within three seconds', async () => {
     const { lines, log } = logged()
     db = database.pool({ ...BOUNDS, size: 2 }, log)
     const pid = await pidOf(db)
+    await until('it waits for its client', async () => {
+      const { count } = await database.sql`
+        select from pg_stat_activity where pid = ${pid} and wait_event = 'ClientRead'`
+      return count
+    })
     process.kill(pid, 'SIGSTOP')
     try {
       const startedAt = performance.now()

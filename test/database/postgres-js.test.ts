@@ -69,7 +69,7 @@ test('postgres.js connects again without a pause, and never settles the statemen
   await sql.end({ timeout: 0 })
 })
 
-test('postgres.js forgets the error with which a server ends a connection while a statement runs', async () => {
+test('postgres.js fails the next statement, and not the one that runs, with the error by which a server ends a connection', async () => {
   const sql = clientOf()
   const [row] = await sql`select pg_backend_pid() as pid`
   const ended = sql`select pg_sleep(60)`.catch(error => error)
@@ -80,6 +80,8 @@ test('postgres.js forgets the error with which a server ends a connection while 
     return found?.found
   })
   expect((await ended).code).toBe('CONNECTION_CLOSED')
+  // And it fails the next statement with it.
+  expect(await sql`select 1`.catch(({ code }) => code)).toBe('57P01')
   await sql.end({ timeout: 0 })
 })
 
@@ -155,6 +157,22 @@ test('postgres.js tells which process runs a statement by a private property, fr
   await Bun.sleep(100)
   expect((query as unknown as { state: { pid: number } | null }).state?.pid).toBe(row?.pid)
   await query
+  await sql.end()
+})
+
+test('postgres.js sends an unprepared statement with parameters in two packets', async () => {
+  const sent: Buffer[] = []
+  const socket = () => {
+    const opened = open()
+    const write = opened.write.bind(opened) as (data: Buffer) => boolean
+    opened.write = ((data: Buffer) => sent.push(data) > 0 && write(data)) as Socket['write']
+    return opened
+  }
+  const sql = clientOf({ socket })
+  await sql`select 1`.simple()
+  sent.length = 0
+  await sql.unsafe('select $1::integer as n', [1], { prepare: false })
+  expect(sent.length).toBe(2)
   await sql.end()
 })
 

@@ -196,12 +196,13 @@ requires(PGBOUNCER).test(
     await Promise.all([others`select pg_sleep(0.2)`, others`select pg_sleep(0.2)`])
     const database = await openDatabase(bouncer.url, 1)
     const pool = database.pool(MANY, silent)
+    /** How many connections the pool has when many statements run. */
     const most = async () => {
-      await Promise.all(
-        Array.from({ length: MANY.size }, () => pool.unsafe('select pg_sleep(0.05)', [], { prepare: false })),
-      )
+      const run = () => pool.unsafe('select pg_sleep(0.05)', [], { prepare: false })
+      await Promise.all(Array.from({ length: MANY.size }, run))
       return pool.stats().idle
     }
+    // One server belongs to the watchdog.
     expect(await most()).toBe(FEW - 3)
     await others.end()
     await until('there are more', async () => (await most()) === FEW - 1, 70_000)
