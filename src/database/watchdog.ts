@@ -1,7 +1,7 @@
 import { shared } from '../within.ts'
 import type { PoolBounds, StateLog } from './bounds.ts'
 import type { Client } from './client.ts'
-import { DatabaseUnavailable, reasonOf, refusesMore } from './failures.ts'
+import { DatabaseUnavailable, isTimeout, reasonOf, refusesMore } from './failures.ts'
 import type { Method } from './password.ts'
 import { cutStale, findServer, measure, openClient, SERVING_CLIENT, type Server, stateOf } from './server.ts'
 import type { PostgresUrl } from './url.ts'
@@ -225,7 +225,9 @@ export class Watchdog {
       try {
         await this.#use(await this.#find(patienceMs))
       } catch (error) {
-        if (!this.#current) this.#noteAway(error)
+        // At the start, the server may be slow. Only the patient one knows that it is away.
+        const isTooEarly = this.#why === undefined && patienceMs === SILENCE_MS && isTimeout(error)
+        if (!this.#current && !isTooEarly) this.#noteAway(error)
         await Bun.sleep(PAUSE_MS)
       }
     }

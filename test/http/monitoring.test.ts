@@ -11,7 +11,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 const OPERATE = join(import.meta.dir, '..', '..', 'docs', 'operate')
 const world = useServedWorld({ ADMIN_PORT: '0' })
 
-/** The labels of each metric of a service with HTTPS and a feed, which has answered a page. */
+/** The labels of each metric of a service with HTTPS, a standby and a feed, which has answered a page. */
 const labels = new Map<string, Set<string>>()
 
 beforeAll(async () => {
@@ -22,7 +22,9 @@ beforeAll(async () => {
   await world.sql`
     insert into feeds (name, platform, snapshot_at, queries, succeeded_at, compared_at)
     values ('platform', 'p', now(), '{}', now(), now())`
-  const running = await world.serve([], { TLS_CERT_FILE, TLS_KEY_FILE })
+  // The tests' server is no standby, and so is passed over.
+  const DATABASE_READ_URL = world.env.DATABASE_URL ?? 'unknown'
+  const running = await world.serve([], { TLS_CERT_FILE, TLS_KEY_FILE, DATABASE_READ_URL })
   await fetch(`${running.url}/api/v1/ax/assessments`, { tls: { ca: cert } })
   const text = await (await fetch(`${running.admin}/metrics`)).text()
   for (const [, name = '', given = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
