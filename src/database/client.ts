@@ -118,16 +118,29 @@ export class Client {
     })
   }
 
-  /** Gives postgres.js a statement. */
-  send(text: string, parameters: ParameterOrJSON<never>[], { prepare, bytes }: RunOptions): Sent {
+  /** Gives postgres.js a statement. @param onEnd is called when it has ended, before `rows` settles */
+  send(
+    text: string,
+    parameters: ParameterOrJSON<never>[],
+    { prepare, bytes }: RunOptions,
+    onEnd = () => {},
+  ): Sent {
     const query = this.sql.unsafe(text, parameters.map(asText), { prepare })
     if (!prepare || !this.start.url.prepare) undescribed(query)
-    const rows = Promise.resolve(bytes ? query.raw() : query)
-      .then(withoutHoles)
-      .finally(() => this.#running.delete(sent))
-    rows.catch(() => {})
+    // Few promises: this is the way of every statement.
+    const { promise: rows, resolve, reject } = Promise.withResolvers<object>()
     const sent = { at: performance.now(), rows, pid: () => processOf(query) }
     this.#running.add(sent)
+    const settle = <Value>(act: (value: Value) => void, value: Value) => {
+      this.#running.delete(sent)
+      onEnd()
+      act(value)
+    }
+    ;(bytes ? query.raw() : query).then(
+      found => settle(resolve, withoutHoles(found)),
+      error => settle(reject, error),
+    )
+    rows.catch(() => {})
     return sent
   }
 

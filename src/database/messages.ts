@@ -24,6 +24,8 @@ export function backendReader(): (chunk: Buffer) => Backend | undefined {
  * connection, as postgres.js would give it. PgBouncer sends no field V.
  */
 export function lastWordsIn(chunk: Buffer): Error | undefined {
+  // It ends with a zero; the chunk of an answer ends with a letter.
+  if (chunk.at(-1) !== 0) return undefined
   const start = startOfLast(chunk)
   if (start === undefined || chunk[start] !== ERROR_RESPONSE) return undefined
   const fields = chunk.toString('utf8', start + 5).split('\0')

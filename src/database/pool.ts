@@ -169,9 +169,8 @@ export class ServingDatabase implements Runner {
       leave()
       throw error
     }
-    const sent = client.send(text, parameters, options)
     // A statement has its connection until it ends, also if nobody waits for it any more.
-    void sent.rows.then(leave, leave)
+    const sent = client.send(text, parameters, options, leave)
     try {
       const rows = await this.#inTime(client, sent, work)
       this.#logIfSlow(work, sent)
