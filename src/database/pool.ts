@@ -19,8 +19,8 @@ import { Waiting } from './waiting.ts'
 import { type Finding, Watchdog } from './watchdog.ts'
 import { Writes } from './writes.ts'
 
-/** Characters of a statement in the log, so that a line is written to a pipe in one piece. */
-const LOGGED_CHARACTERS = 1000
+/** Characters of a statement in the log: a line of 4,096 bytes is written to a pipe in one piece. */
+const LOGGED_CHARACTERS = 3000
 
 /** What has to be left of a request's time for its statement to be sent once more. */
 const REPETITION_MS = 500

@@ -112,6 +112,11 @@ test('what cancels a statement waits until the server has accepted that, and fai
   client = clientOf(startOf(proxy.url))
   const process = await pid()
   const asleep = ask('select pg_sleep(60)').catch(error => error)
+  await until('it sleeps', async () => {
+    const { count } = await database.sql`
+      select from pg_stat_activity where pid = ${process} and wait_event = 'PgSleep'`
+    return count
+  })
   proxy.setNetwork({ is: 'slow', milliseconds: 100 })
   await client.cancel(process, 5000)
   expect(await asleep).toMatchObject({ code: '57014' })

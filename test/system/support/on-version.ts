@@ -14,11 +14,11 @@ const FILES = [
   'import/plans',
   'db/read-model',
   'db/schema',
-  'postgres/grant',
+  'database/grant',
 ]
 
 /** Before a release, these run as well. */
-export const MORE_FILES = ['assessments/paging/changes', 'postgres/settings.long']
+export const MORE_FILES = ['assessments/paging/race', 'database/settings.long']
 
 /**
  * Runs the tests of the contract, of paging, of imports and of the schema on a server of this major version, and those
