@@ -116,7 +116,7 @@ async function waited(work: Promise<unknown>, { signal, deadline }: Patience): P
   const leave = () => reject(new ClientGone())
   if (signal?.aborted) leave()
   signal?.addEventListener('abort', leave, { once: true })
-  const left = deadline === undefined ? undefined : deadline - performance.now()
+  const left = deadline === undefined ? undefined : Math.max(0, deadline - performance.now())
   const timer = left === undefined ? undefined : setTimeout(() => reject(new StatementTimeout()), left)
   work.then(
     () => resolve(),

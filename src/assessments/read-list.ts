@@ -136,9 +136,10 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
   const { query, given, access, reader } = request
   const { offset, page } = query
   const entry = { ...START, skip: offset > like.count ? FAR : offset }
-  // The ids are read in any case: the switch of disclosures may be turned at this moment.
+  // A page that reaches the count reads one record more. The ids are read in any case: the switch of disclosures may be
+  // turned at this moment.
   const shape = {
-    ...shapeOf(request, { ...like, isRecorded: true }, entry, page, true),
+    ...shapeOf(request, { ...like, isRecorded: true }, entry, page + 1, true),
     membership: 'planned' as const,
     counting: countingOf(request),
   }

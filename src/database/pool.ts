@@ -60,7 +60,7 @@ export class ServingDatabase implements Runner {
   readonly writes: Writes
   readonly #watchdog: Watchdog
   readonly #waiting: Waiting
-  #sharesUntil = 0
+  #sharesUntil = Number.NEGATIVE_INFINITY
   /** When the last cancel request was sent, by performance.now(). */
   #cancelledAt = Number.NEGATIVE_INFINITY
 
@@ -163,14 +163,15 @@ export class ServingDatabase implements Runner {
     await this.#waiting.enter(integration, patienceMs, signal)
     const leave = () => this.#waiting.leave(integration)
     let client: Client
+    let sent: Sent
     try {
       client = this.#watchdog.client ?? (await this.#watchdog.opened())
+      // A statement has its connection until it ends, also if nobody waits for it any more.
+      sent = client.send(text, parameters, options, leave)
     } catch (error) {
       leave()
       throw error
     }
-    // A statement has its connection until it ends, also if nobody waits for it any more.
-    const sent = client.send(text, parameters, options, leave)
     try {
       const rows = await this.#inTime(client, sent, work)
       this.#logIfSlow(work, sent)

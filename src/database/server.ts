@@ -152,7 +152,7 @@ export async function measure(server: Server, most: number, timeoutMs: number): 
 export async function cutStale(server: Server, client: Client, silentMs: number): Promise<void> {
   const silent = client.silent(silentMs)
   if (silent.length === 0) return
-  const rows = await server.client.sql.unsafe(activityOf(client.pids))
+  const rows = await inTime(silentMs, server.client.sql.unsafe(activityOf(client.pids)))
   // Behind one address are several servers, and this is another one.
   if (rows.length === 0) return
   const waitedMs = new Map(rows.map(({ pid, waited }) => [pid as number, Number(waited ?? 0)]))

@@ -73,6 +73,7 @@ export class Waiting {
 
   failAll(error: Error): void {
     for (const waiter of this.#waiters) waiter.reject(error)
+    this.#waiters.clear()
   }
 
   #hasRoom(integration: string | undefined): boolean {

@@ -15,6 +15,9 @@ const SILENCE_MS = 1000
 /** For a server that may be there to answer. With the two above, a request waits for less than four seconds. */
 const FIND_MS = 1750
 
+/** At the start of a process, requests wait for so long for a server that does not answer. */
+const START_MS = 2500
+
 /** Between two attempts to find a server while the database is away. */
 const PAUSE_MS = 250
 
@@ -225,8 +228,9 @@ export class Watchdog {
       try {
         await this.#use(await this.#find(patienceMs))
       } catch (error) {
-        // At the start, the server may be slow. Only the patient one knows that it is away.
-        const isTooEarly = this.#why === undefined && patienceMs === SILENCE_MS && isTimeout(error)
+        // At the start, the server may be slow.
+        const isStart = this.#why === undefined && performance.now() < this.#awaySince + START_MS
+        const isTooEarly = isStart && isTimeout(error)
         if (!this.#current && !isTooEarly) this.#noteAway(error)
         await Bun.sleep(PAUSE_MS)
       }

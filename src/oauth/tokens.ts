@@ -99,7 +99,7 @@ const insertToken = statement<
     from ${live}, set_config('synchronous_commit', 'off', true)
     where ${live.clientId} = ${sql.placeholder('client')} and ${live.digest} = ${sql.placeholder('secret')}::bytea
     on conflict (digest) do update set created_at = ${t.createdAt}
-    returning floor(extract(epoch from ${t.createdAt}))::bigint as created_at
+    returning floor(extract(epoch from ${t.expiresAt}) - ${sql.placeholder('lifetime')})::bigint as created_at
   )
   select created_at as "createdAt" from issued
   union all
