@@ -195,6 +195,15 @@ export class Watchdog {
     this.#started.resolve()
   }
 
+  /** A client has kept a statement for a second, though others are sent: postgres.js has lost a place. Another takes over. */
+  replace(client: Client): void {
+    const current = this.#current
+    if (current?.client !== client || current.server.isPooled || client.size === 0) return
+    const options = { ...SERVING_CLIENT, max: this.bounds.size, idle_timeout: IDLE_TIMEOUT }
+    this.#current = { ...current, client: openClient(current.server, 0.8 * this.bounds.waitMs, options) }
+    client.destroy()
+  }
+
   /** The database does not answer: all that runs or waits fails now. */
   #lose(error: unknown): void {
     const current = this.#current
