@@ -200,7 +200,7 @@ export class Watchdog {
     const current = this.#current
     if (current?.client !== client || current.server.isPooled || client.size === 0) return
     const options = { ...SERVING_CLIENT, max: this.bounds.size, idle_timeout: IDLE_TIMEOUT }
-    this.#current = { ...current, client: openClient(current.server, 0.8 * this.bounds.waitMs, options) }
+    current.client = openClient(current.server, 0.8 * this.bounds.waitMs, options)
     client.destroy()
   }
 
