@@ -35,9 +35,6 @@ const PAUSE_MS = 50
 /** For a cancel request to be accepted, and then for the statement to end. */
 const CANCEL_MS = 1000
 
-/** For a statement to be sent, while the client has open connections. */
-const UNSENT_MS = 1000
-
 /** When the server has refused one connection more, statements share those that are open for so long. */
 const SHARING_MS = 10_000
 
@@ -207,9 +204,6 @@ export class ServingDatabase implements Runner {
     // The server itself ends a statement that takes too long, unless a pooler is in between.
     const ms = Math.min(this.bounds.statementMs + GRACE_MS / 2, deadline - GRACE_MS - performance.now())
     let cancelTimeout = onTimeout(ms, late)
-    const unsent = setTimeout(() => {
-      if (sent.pid() === undefined) this.#watchdog.replace(client)
-    }, UNSENT_MS)
     signal?.addEventListener('abort', hangUp, { once: true })
     if (signal?.aborted) hangUp()
     try {
@@ -217,7 +211,6 @@ export class ServingDatabase implements Runner {
     } catch (error) {
       throw isLate ? new StatementTimeout() : error
     } finally {
-      clearTimeout(unsent)
       cancelTimeout()
       signal?.removeEventListener('abort', hangUp)
     }

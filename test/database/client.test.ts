@@ -97,6 +97,15 @@ test('one connection can be ended alone, and its statement fails with the reason
   expect(client.size).toBe(1)
 })
 
+test('a connection that ends before its statement is written leaves its place to the next one', async () => {
+  client = clientOf(startOf(database.url))
+  const process = await pid()
+  const unwritten = ask('select 1')
+  client.cut(process, new Error('it is cut'))
+  await expect(unwritten).rejects.toThrow('CONNECTION_CLOSED')
+  expect(await pid()).not.toBe(process)
+})
+
 test('a client that is sealed opens no further connection', async () => {
   client = clientOf(startOf(database.url))
   const process = await pid()
