@@ -67,7 +67,7 @@ export class Watchdog {
   #why: string | undefined
   #awaySince = performance.now()
   #measuredAt = 0
-  #soughtAt = 0
+  #soughtAt = Number.NEGATIVE_INFINITY
   #loggedReason: string | undefined
   #isClosed = false
   /** Resolves when the first search has found a server, or has failed. */
@@ -193,15 +193,6 @@ export class Watchdog {
     }
     this.#why = undefined
     this.#started.resolve()
-  }
-
-  /** A client has kept a statement for a second, though others are sent: postgres.js has lost a place. Another takes over. */
-  replace(client: Client): void {
-    const current = this.#current
-    if (current?.client !== client || current.server.isPooled || client.size === 0) return
-    const options = { ...SERVING_CLIENT, max: this.bounds.size, idle_timeout: IDLE_TIMEOUT }
-    current.client = openClient(current.server, 0.8 * this.bounds.waitMs, options)
-    client.destroy()
   }
 
   /** The database does not answer: all that runs or waits fails now. */
