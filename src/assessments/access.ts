@@ -36,7 +36,7 @@ export function unprovisioned(missing: 'tenant' | 'product', clientId: string): 
 export async function requireAccess(db: Runner, token: Uint8Array): Promise<{ access: Access; sets: Sets }> {
   const [found] = await lookUp(db, { token })
   const row = LIVE.read(found)
-  const access = accessOf(found && row)
+  const access = accessOf(row)
   return {
     access,
     sets: { organizations: text(row.organizations) ?? '{}', products: text(row.products) ?? '{}' },
@@ -53,12 +53,12 @@ export const ACCESS = {
 
 export type AccessRow = NamedRow<keyof typeof ACCESS>
 
-/** Reads the columns of ACCESS. No row, or null there, means no live token. Throws HttpError 401 or 400. */
-export function accessOf(row: AccessRow | undefined): Access {
-  const [clientId, scope] = [text(row?.clientId), text(row?.scope)]
+/** Reads the columns of ACCESS. Null there means no live token. Throws HttpError 401 or 400. */
+export function accessOf(row: AccessRow): Access {
+  const [clientId, scope] = [text(row.clientId), text(row.scope)]
   if (clientId === null || scope === null) throw invalidToken('presented')
-  if (text(row?.organizationCount) === '0') throw unprovisioned('tenant', clientId)
-  if (text(row?.productCount) === '0') throw unprovisioned('product', clientId)
+  if (text(row.organizationCount) === '0') throw unprovisioned('tenant', clientId)
+  if (text(row.productCount) === '0') throw unprovisioned('product', clientId)
   return { clientId, scope }
 }
 

@@ -30,9 +30,9 @@ export async function listAssessments(
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
-  const { access, count, documents, size, shown } =
-    (await standby?.page(db, memory, tokenDigest, query, patience)) ??
-    (await readPage(db, memory, tokenDigest, query, patience))
+  const { access, count, documents, size, shown } = standby
+    ? await standby.page(db, memory, tokenDigest, query, patience)
+    : await readPage(db, memory, tokenDigest, query, patience)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,
@@ -54,11 +54,11 @@ export async function retrieveAssessment(
   const number = /^\d+$/.test(id) ? canonicalNumber(id) : undefined
   if (number === undefined || !isBigint(number)) return await refuse(db, tokenDigest, assessmentNotFound())
   const [found] = await retrieve(db, { id: number, token: tokenDigest })
-  const row = found && retrieved.read(found)
+  const row = retrieved.read(found)
   const access = accessOf(row)
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
-  if (!row?.document) return errorAnswer(assessmentNotFound(), { clientId })
+  if (!row.document) return errorAnswer(assessmentNotFound(), { clientId })
   const shown = { assessments: `{${number}}`, people: `{${text(row.educator)}}` }
   return {
     status: 200,

@@ -84,8 +84,11 @@ function countOf({ filters, isLetter, isExact }: Counting): SQL {
 /** Whether a record is found by a person alone, and not by its product, too. */
 const isOfPerson = sql`${r.userId} = ${people.userId} and coalesce(${r.productId} not in (${productsNamed}), true)`
 
-/** Literals: for a parameter Postgres would sort a tenth of all records. */
-const REACHES = { 200: sql`200`, 1e4: sql`10000`, 1e6: sql`1000000`, 1e9: sql`1000000000` }
+/**
+ * How many records a walk reads at most; the first is the reach of a page that begins near a cursor. Literals: for a
+ * parameter Postgres would sort a tenth of all records.
+ */
+export const REACHES = { 200: sql`200`, 1e4: sql`10000`, 1e6: sql`1000000`, 1e9: sql`1000000000` }
 export type Reach = keyof typeof REACHES
 
 /** What the text of a page depends on. */

@@ -5,7 +5,7 @@ import type { Access, AccessRow } from './access.ts'
 import { isRecorded, type Shown } from './disclosure.ts'
 import { NARROW_FILTERS, type Values } from './filters.ts'
 import { type Entry, List, START } from './list.ts'
-import { COUNT, type Counting, countSql, PAGE, pageSql, type Shape } from './list-sql.ts'
+import { COUNT, type Counting, countSql, PAGE, pageSql, REACHES, type Reach, type Shape } from './list-sql.ts'
 import type { Source } from './moment.ts'
 import type { PageMemory } from './page-memory.ts'
 import type { Sets } from './scope.ts'
@@ -36,7 +36,7 @@ export interface Reader {
   /** The values of its source. */
   values: Values
   /** Whether a row is of the scope that the request has read. @throws HttpError 401 or 400 if it is of none */
-  hasScope(row: AccessRow | undefined, access: Access): boolean
+  hasScope(row: AccessRow, access: Access): boolean
 }
 
 /** A request for a page, as far as it is known before its statements. */
@@ -74,9 +74,8 @@ const PAGE_SIZE = 100
 const DENSE = 1 / 3
 /** A walk with a search that finds a twentieth of all records looks at the person of each record. */
 const OFTEN = 1 / 20
-/** The reaches of pages; the first is that of every walk. */
-const REACHES = [200, 1e4, 1e6, 1e9] as const
-const [NEAR] = REACHES
+const reaches = Object.keys(REACHES).map(Number) as Reach[]
+const [NEAR] = reaches
 
 /** Counts a list; undefined if the token has another scope. */
 export async function countList(request: PageRequest): Promise<List | undefined> {
@@ -84,7 +83,7 @@ export async function countList(request: PageRequest): Promise<List | undefined>
   const counting = countingOf(request)
   const [found] = await statementOf(counting, countSql, false)(reader.db, given)
   const row = COUNT.read(found)
-  if (!reader.hasScope(found && row, access)) return undefined
+  if (!reader.hasScope(row, access)) return undefined
   const number = (column: Buffer | null) => Number(text(column))
   const isKept = !isExact && filters.every(name => name === searchOf(filters))
   return new List({
@@ -107,11 +106,12 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
   const shown = Math.min(query.page, count - offset)
   // One record more tells whether the list ends here. An empty page need not ask again.
   const looksFurther = query.offset + query.page >= count && (shown > 0 || !list.isProven)
-  const isWalk = wayOf(request.filters, list) === 'walked'
+  const way = wayOf(request.filters, list)
+  const isWalk = way === 'walked'
   const entry = isWalk ? list.nearest(query, offset, shown, looksFurther) : { ...START, skip: offset }
   const size = looksFurther && !entry.isBackward ? shown + 1 : shown
   const skip = size > 0 ? entry.skip : 0
-  const shape = shapeOf(request, list, { ...entry, skip }, size, looksFurther)
+  const shape = shapeOf(request, list, way, { ...entry, skip }, size, looksFurther)
   const [found] = await statementOf(
     shape,
     pageSql,
@@ -121,7 +121,7 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
     ...{ key: entry.cursor?.key, id: entry.cursor?.id },
   })
   const row = PAGE.read(found)
-  if (!reader.hasScope(found && row, access)) return 'outdated'
+  if (!reader.hasScope(row, access)) return 'outdated'
   const isOn = isRecorded(row.recording, access.clientId)
   if (version === null || text(row.version) !== version || isOn !== list.isRecorded) return 'outdated'
   if (Number(text(row.size)) !== shown) return 'contradicted'
@@ -139,13 +139,13 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
   // A page that reaches the count reads one record more. The ids are read in any case: the switch of disclosures may be
   // turned at this moment.
   const shape = {
-    ...shapeOf(request, { ...like, isRecorded: true }, entry, page + 1, true),
+    ...shapeOf(request, { ...like, isRecorded: true }, wayOf(request.filters, like), entry, page + 1, true),
     membership: 'planned' as const,
     counting: countingOf(request),
   }
   const [found] = await statementOf(shape, pageSql, false)(reader.db, { ...given, size: page, skip: offset })
   const row = PAGE.read(found)
-  if (!reader.hasScope(found && row, access)) return 'outdated'
+  if (!reader.hasScope(row, access)) return 'outdated'
   const isOn = isRecorded(row.recording, access.clientId)
   const count = Number(text(row.count))
   if (Number(text(row.size)) !== Math.max(0, Math.min(page, count - offset))) return 'contradicted'
@@ -181,13 +181,13 @@ function countingOf({ reader: { source }, filters, given, isExact }: PageRequest
 function shapeOf(
   { reader: { source }, query, filters }: PageRequest,
   list: Sizes & Pick<List, 'isRecorded'>,
+  way: Way,
   { cursor, isBackward, skip }: Entry,
   size: number,
   looksFurther: boolean,
 ): Shape {
   const { sort, order, filter } = query
-  const way = wayOf(filters, list)
-  const reach = REACHES.find(reach => skip + size <= reach) ?? 1e9
+  const reach = reaches.find(reach => skip + size <= reach) ?? 1e9
   const isPlanned = filters.length > 0 || (way === 'walked' && reach !== NEAR)
   const isNarrowed = filter.organization_ids !== undefined || filter.product_ids !== undefined
   const isDense = way === 'walked' && !isPlanned && !isNarrowed && list.count >= list.all * DENSE
@@ -206,8 +206,10 @@ function shapeOf(
 /** How many records match, and how many lead to them. */
 type Sizes = Pick<List, 'count' | 'ofScope' | 'ofOrganizations' | 'ofProducts' | 'all'>
 
+type Way = Shape['way']
+
 /** How the records of a list are found: as costs least. */
-function wayOf(filters: string[], list: Sizes): Shape['way'] {
+function wayOf(filters: string[], list: Sizes): Way {
   const { count, ofScope, ofOrganizations, ofProducts, all } = list
   // As many records are passed for each of a page as there are for each that matches.
   const walking = (COSTS.passed * PAGE_SIZE * all) / count

@@ -9,7 +9,7 @@ import { within } from '../within.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
 import { isRecorded } from './disclosure.ts'
 import { NOW, NOW_SQL } from './moment.ts'
-import { readPageBy } from './page.ts'
+import { readPage, readPageBy } from './page.ts'
 import { PageMemory, type Patience } from './page-memory.ts'
 import type { Page } from './read-list.ts'
 import type { Sets } from './scope.ts'
@@ -69,7 +69,7 @@ export class Standby {
   }
 
   /**
-   * Reads a page; undefined if the primary has to. @param memory has what the process knows of the token
+   * Reads a page here or at the primary. @param memory has what the process knows of the token and of the primary's lists
    * @throws HttpError 401 or 400, ClientGone, and what the primary throws
    */
   async page(
@@ -77,9 +77,26 @@ export class Standby {
     memory: PageMemory,
     token: Uint8Array,
     query: ListQuery,
-    { signal }: Patience = {},
+    patience: Patience,
+  ): Promise<Page> {
+    const page = this.#isPassedOver
+      ? undefined
+      : await this.#pageHere(primary, memory, token, query, patience)
+    if (page) return page
+    const askedAt = performance.now()
+    const ofPrimary = await readPage(primary, memory, token, query, patience)
+    this.#note(ofPrimary.version, askedAt)
+    return ofPrimary
+  }
+
+  /** Reads a page; undefined if the primary has to. @throws as page() */
+  async #pageHere(
+    primary: Runner,
+    memory: PageMemory,
+    token: Uint8Array,
+    query: ListQuery,
+    { signal }: Patience,
   ): Promise<Page | undefined> {
-    if (this.#isPassedOver) return undefined
     const askedAt = performance.now()
     const moment = await momentOf(primary, memory, token)
     this.#note(moment.version, askedAt)
@@ -157,7 +174,7 @@ const FAILED = 'its statements fail'
 async function momentOf(db: Runner, memory: PageMemory, token: Uint8Array): Promise<Moment> {
   const [found] = await readNow(db, { token })
   const row = NOW.read(found)
-  const access = accessOf(found && row)
+  const access = accessOf(row)
   memory.noteAccess(token, access)
   const known = memory.setsOf(access.scope)
   const scope = known ? { access, sets: known } : await requireAccess(db, token)

@@ -1,6 +1,8 @@
+import { sql } from 'drizzle-orm'
 import { preset, setting } from '../config.ts'
 import { openDatabase } from '../database/database.ts'
 import { migrate } from '../database/migrate.ts'
+import { rowsOf } from '../database/orm.ts'
 import { type PrivateServer, startPrivateServer } from '../database/private-server/private-server.ts'
 import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
@@ -55,14 +57,16 @@ async function prepare(starting: Promise<PrivateServer>) {
   const sample = new Blob([...sampleNdjson({ assessments: ASSESSMENTS })])
   const { url } = await starting
   const database = await openDatabase(url, setting('DATABASE_POOL_SIZE'))
-  const { sql } = database
-  await migrate(sql)
-  await importSource(sql, ndjson({ chunks: sample.stream() }), () => {})
-  await setDisclosing(sql, { isOn: true })
+  await migrate(database.sql)
+  await importSource(database.sql, ndjson({ chunks: sample.stream() }), () => {})
+  await setDisclosing(database.sql, { isOn: true })
   const description = { purpose: 'trying axport', contact: null }
-  const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
-  const [first] = await sql<[{ id: string; userId: string }]>`
-    select id, user_id as "userId" from export_records order by certified_on, id limit 1`
+  const integration = await createIntegration(database.sql, 'Demo', 'all', 'all', description)
+  const [first] = await rowsOf<{ id: string; userId: string }>(
+    database.sql,
+    sql`select id, user_id as "userId" from export_records order by certified_on, id limit 1`,
+  )
+  if (!first) throw new Error('the sample has records')
   return { database, ...integration, ...first }
 }
 

@@ -1,7 +1,9 @@
+import { sql } from 'drizzle-orm'
 import { givenUrl } from '../config.ts'
 import type { StateLog } from '../database/bounds.ts'
 import { openDatabase } from '../database/database.ts'
 import { describeError } from '../database/describe-error.ts'
+import { rowsOf } from '../database/orm.ts'
 import { readPostgresUrl } from '../database/url.ts'
 import { type Answer, type Db, ok, warning } from '../doctor/answer.ts'
 import { Failure } from '../errors.ts'
@@ -62,7 +64,9 @@ export async function canStandbyServe(primary: Db): Promise<Answer[]> {
 }
 
 async function versionOf(db: Db): Promise<{ isStandby: boolean; version: string | undefined }> {
-  const [row] = await db<{ isStandby: boolean; version: string | null }[]>`
-    select pg_is_in_recovery() as "isStandby", (select version::text from export_version) as version`
+  const [row] = await rowsOf<{ isStandby: boolean; version: string | null }>(
+    db,
+    sql`select pg_is_in_recovery() as "isStandby", (select version::text from export_version) as version`,
+  )
   return { isStandby: row?.isStandby === true, version: row?.version ?? undefined }
 }
