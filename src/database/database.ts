@@ -50,11 +50,19 @@ export async function openDatabase(
   interruption = new Interruption(),
 ): Promise<Database> {
   const read = () => readPostgresUrl(typeof given === 'string' ? given : given())
-  const found = await findServer(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(error => {
+  const options = { max: poolSize, fetch_types: true }
+  const found = await findServer(read(), CONNECT_TIMEOUT_MS, {
+    optional: FOR_COMMANDS,
+    client: options,
+  }).catch(error => {
     throw connectionFailure(error)
   })
-  void found.client.close()
-  const client = openClient(found, CONNECT_TIMEOUT_MS, { max: poolSize })
+  let { client } = found
+  if (found.isPooled) {
+    // It may have prepared its first statements.
+    void client.close()
+    client = openClient(found, CONNECT_TIMEOUT_MS, options)
+  }
   // Only the end of its connection ends a statement that is running.
   interruption.signal.addEventListener('abort', () => client.destroy())
   return {

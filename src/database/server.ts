@@ -20,7 +20,7 @@ export interface Server {
   state: State
   /** Whether a pooler is in between: then every statement may run in another process. */
   isPooled: boolean
-  /** A client of one connection: the one that found the server. */
+  /** The one that found the server. */
   client: Client
 }
 
@@ -89,7 +89,7 @@ async function findAt(
 }
 
 async function ask(start: Start, timeoutMs: number, options?: ClientOptions): Promise<Server> {
-  const client = new Client(start, timeoutMs, { ...options, max: 1, fetch_types: false })
+  const client = new Client(start, timeoutMs, { max: 1, fetch_types: false, ...options })
   try {
     const { state, announced } = await stateOf(client, start.url.target, timeoutMs)
     // A pooler invents the process of the protocol.

@@ -106,9 +106,9 @@ describe('through a proxy that routes by the TLS server name (SNI)', () => {
     proxy.names.length = 0
     await expectReached(through('localhost', 'verify-full'), '127.0.0.1')
     expect(new Set(proxy.names)).toEqual(new Set(['localhost']))
-    // The connections: to find the server, for a command, of the watchdog, for a request and a cancel request; two of
-    // the executable. On a busy machine there may be another cancel request.
-    expect(proxy.names.length).toBeGreaterThanOrEqual(7)
+    // The connections: for a command, of the watchdog, for a request and a cancel request; one of the executable. On a
+    // busy machine there may be another cancel request.
+    expect(proxy.names.length).toBeGreaterThanOrEqual(5)
   })
 
   test('an IP address is not sent as a server name, but the certificate is still verified', async () => {
