@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { runInProcess } from './in-process.ts'
 import { madeOnce } from './made-once.ts'
 
 /**
@@ -75,8 +76,19 @@ export async function start(args: string[], options: RunOptions = {}): Promise<R
   return launch([await executable(), ...args], options)
 }
 
-/** Runs `axport ARGS` and waits for its end. */
+/**
+ * Runs `axport ARGS` and waits for its end. In `check` a command that does not serve runs in this process, if nothing but
+ * its environment is given: an executable takes longer to start than most commands to run.
+ */
 export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
+  const needsProcess = process.env.CHECK === 'all' || ['serve', 'demo'].includes(args.join(' '))
+  if (!needsProcess && Object.keys(options).every(name => name === 'env'))
+    return withoutProgress(await runInProcess(args, options.env))
+  return await axportProcess(args, options)
+}
+
+/** Runs `axport ARGS` in a process of its own, and waits for its end. */
+export async function axportProcess(args: string[], options: RunOptions = {}): Promise<Finished> {
   return await ended(await start(args, options), options)
 }
 
@@ -89,9 +101,13 @@ export async function shell(line: string, options: RunOptions = {}): Promise<Fin
 /** Waits for the end of a process, and kills a hanging one: a timed-out test would end the processes of all tests. */
 export async function ended(running: Running, { timeoutMs = 90_000 }: RunOptions): Promise<Finished> {
   const timer = setTimeout(() => running.signal('SIGKILL'), timeoutMs)
-  const finished = await running.finished.finally(() => clearTimeout(timer))
-  return { ...finished, stderr: finished.stderr.replaceAll(PROGRESS, '') }
+  return withoutProgress(await running.finished.finally(() => clearTimeout(timer)))
 }
+
+const withoutProgress = (finished: Finished): Finished => ({
+  ...finished,
+  stderr: finished.stderr.replaceAll(PROGRESS, ''),
+})
 
 /** Progress lines, which a command prints only if a step takes seconds, as any step may on a busy machine. */
 const PROGRESS =

@@ -3,13 +3,24 @@ import { run } from '../../src/cli/program.ts'
 
 /**
  * Runs `axport ARGS` in this process, with this environment alone. An executable would spend 50 to 150 ms of processor
- * time on its start and on compiling the code that it runs. Runs must not overlap: the environment and the output are
- * those of the process.
+ * time on its start and on compiling the code that it runs. One command runs after the other: the environment and the
+ * output are those of the process.
  */
-export async function runInProcess(
-  args: string[],
-  env: Record<string, string> = {},
-): Promise<{ code: number; stdout: string; stderr: string }> {
+export function runInProcess(args: string[], env: Record<string, string> = {}): Promise<Finished> {
+  const running = last.then(() => runAlone(args, env))
+  last = running.catch(() => {})
+  return running
+}
+
+interface Finished {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+async function runAlone(args: string[], env: Record<string, string>): Promise<Finished> {
   const environment = { ...process.env }
   const output = { stdout: '', stderr: '' }
   const spies = (['stdout', 'stderr'] as const).map(name =>
