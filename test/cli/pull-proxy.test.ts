@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { selfSigned } from '../support/certificate.ts'
-import { axportProcess, emptyFolder, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, emptyFolder, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { type ForwardProxy, startForwardProxy } from '../support/forward-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Front, linesOf, startFront, usePullStage } from '../support/pull.ts'
@@ -40,7 +40,7 @@ afterAll(async () => {
 async function pulled(variables: Record<string, string>, baseUrl = service) {
   const out = join(emptyFolder(), 'out.ndjson')
   const args = stage.pulling(out, '--base-url', baseUrl, '--retry-for', '1s')
-  return { out, finished: await axportProcess(args, { env: { ...trusting, ...variables } }) }
+  return { out, finished: await axport(args, { env: { ...trusting, ...variables } }) }
 }
 
 describe('axport pull behind a proxy', () => {

@@ -77,19 +77,19 @@ export async function start(args: string[], options: RunOptions = {}): Promise<R
 }
 
 /**
- * Runs `axport ARGS` and waits for its end. In `check` a command that does not serve runs in this process, if nothing but
- * its environment is given: an executable takes longer to start than most commands to run.
+ * Runs `axport ARGS` and waits for its end. In `check` most commands run in this process: an executable takes longer to
+ * start than most of them to run.
  */
 export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
-  const needsProcess = process.env.CHECK === 'all' || ['serve', 'demo'].includes(args.join(' '))
-  if (!needsProcess && Object.keys(options).every(name => name === 'env'))
-    return withoutProgress(await runInProcess(args, options.env))
-  return await axportProcess(args, options)
+  if (process.env.CHECK === 'all' || needsProcess(args, options))
+    return await ended(await start(args, options), options)
+  return withoutProgress(await runInProcess(args, options.env))
 }
 
-/** Runs `axport ARGS` in a process of its own, and waits for its end. */
-export async function axportProcess(args: string[], options: RunOptions = {}): Promise<Finished> {
-  return await ended(await start(args, options), options)
+/** Whether a run serves, has more than an environment, or a variable that Bun reads when it starts. */
+function needsProcess(args: string[], { env = {}, ...more }: RunOptions): boolean {
+  if (['serve', 'demo'].includes(args.join(' ')) || Object.keys(more).length > 0) return true
+  return Object.keys(env).some(name => name.endsWith('_PROXY') || name === 'NODE_EXTRA_CA_CERTS')
 }
 
 /** Runs a line of shell in which $AXPORT is the executable. */
