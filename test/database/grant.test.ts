@@ -14,6 +14,7 @@ import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } 
 import { expectPrivileges, privilegesOf } from '../support/privileges.ts'
 import { program, requires } from '../support/requires.ts'
 import { quoted, type Role, useRoles } from '../support/roles.ts'
+import { serveWith } from '../support/served.ts'
 import type { TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { withConnection } from '../support/with-connection.ts'
@@ -84,7 +85,7 @@ describe('a role with the grants for serve', () => {
 
   test('can serve tokens, the list and single records, and records the use of tokens', async () => {
     const credentials = await provision(sql)
-    const service = await serve({ DATABASE_URL: role.url(database.url) })
+    const service = await serveWith([], { DATABASE_URL: role.url(database.url) })
     const token = await newToken(service.url, credentials)
     expect(ids(await getList(service.url, token))).toEqual([9001, 9002, 9003])
     const headers = { authorization: `Bearer ${token}` }
@@ -103,7 +104,11 @@ describe('a role with the grants for serve', () => {
     await postToken(service.url, { ...credentials, clientSecret: 'wrong' })
     service.signal('SIGTERM')
     expect(await service.finished).toMatchObject({ code: 0, stderr: '' })
-    expect(service.stdout()).not.toMatch(/"level":(40|50|60)/)
+    // A busy machine is slow.
+    const complaints = service
+      .log()
+      .filter(({ level, msg, slow }) => level !== 30 && !slow && msg !== 'slow statement')
+    expect(complaints).toEqual([])
   })
 
   test('can find out whether tokens and disclosures can be written, and leaves no disclosure behind', async () => {
