@@ -69,7 +69,11 @@ export interface Sent {
 export class Client {
   readonly sql: Sql
   readonly #connections = new Set<Connection>()
-  readonly #running = new Set<Sent>()
+  /**
+   * No Set: an entry that was deleted from a Set holds those that came after it, and with them the rows of many statements
+   * until a full garbage collection.
+   */
+  readonly #running: Sent[] = []
   readonly #ending = new AbortController()
   #isSealed = false
 
@@ -114,7 +118,7 @@ export class Client {
   /** The statements that were sent so long ago, and on whose connections nothing was heard since. */
   silent(ms: number): Sent[] {
     const before = performance.now() - ms
-    return [...this.#running].filter(({ at, pid }) => {
+    return this.#running.filter(({ at, pid }) => {
       const connection = this.#connectionTo(pid())
       return connection !== undefined && Math.max(at, connection.heardAt) < before
     })
@@ -132,9 +136,9 @@ export class Client {
     // Few promises: this is the way of every statement.
     const { promise: rows, resolve, reject } = Promise.withResolvers<object>()
     const sent = { at: performance.now(), rows, pid: () => processOf(query) }
-    this.#running.add(sent)
+    this.#running.push(sent)
     const settle = <Value>(act: (value: Value) => void, value: Value) => {
-      this.#running.delete(sent)
+      this.#running.splice(this.#running.indexOf(sent), 1)
       onEnd()
       act(value)
     }
@@ -172,7 +176,7 @@ export class Client {
 
   /** Ends all connections for good, and says goodbye. What runs is cancelled. */
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#running].map(({ pid }) => this.cancel(pid(), GOODBYE_MS)))
+    await Promise.allSettled(this.#running.map(({ pid }) => this.cancel(pid(), GOODBYE_MS)))
     await this.sql.end({ timeout: GOODBYE_MS / 1000 })
     this.destroy()
   }
