@@ -24,8 +24,8 @@ import { asText } from './value-types.ts'
  * - It keeps the rows that came before an error, and puts the next rows after them: withoutHoles().
  * - It keeps the error with which a server ended a connection, and fails the next statement of that place in its pool with
  *   it, before that is sent: ServingDatabase gives a statement that was not sent several attempts.
- * - If a connection ends while a statement waits to be written, it settles the statement never, and writes nothing in that
- *   place of its pool from then on. This is mended in patches/, and tested in client.test.ts.
+ * - If a connection ends while a statement waits to be written, it never settles the statement, and that place of its
+ *   pool never writes again. This is mended in patches/, and tested in client.test.ts.
  * - It returns the stream of a COPY a turn of the event loop late, so that nobody can listen for an earlier error, which
  *   would end the process, and it may leave the socket paused: copy().
  * - Before it connects again, it waits for up to 20 seconds: backoff.

@@ -1,20 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { runInProcess } from './in-process.ts'
+import { type Finished, runInProcess } from './in-process.ts'
 import { madeOnce } from './made-once.ts'
 
 /**
  * The time limit of a test, in milliseconds. `bun test` kills the child processes of all tests when one test times out.
  */
 export const TEST_TIMEOUT_MS = 300_000
-
-/** How a run of the executable ended. */
-interface Finished {
-  code: number
-  stdout: string
-  stderr: string
-}
 
 /** A process of the executable that may still run. */
 export interface Running {
@@ -86,9 +79,10 @@ export async function axport(args: string[], options: RunOptions = {}): Promise<
   return withoutProgress(await runInProcess(args, options.env))
 }
 
-/** Whether a run serves, has more than an environment, or a variable that Bun reads when it starts. */
+/** Whether a run serves, writes into its folder, has more than an environment, or what Bun reads when it starts. */
 function needsProcess(args: string[], { env = {}, ...more }: RunOptions): boolean {
-  if (['serve', 'demo'].includes(args.join(' ')) || Object.keys(more).length > 0) return true
+  if (['serve', 'demo'].includes(args.join(' ')) || args[0] === 'pull' || Object.keys(more).length > 0)
+    return true
   return Object.keys(env).some(name => name.endsWith('_PROXY') || name === 'NODE_EXTRA_CA_CERTS')
 }
 

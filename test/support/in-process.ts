@@ -1,6 +1,13 @@
 import { spyOn } from 'bun:test'
 import { run } from '../../src/cli/program.ts'
 
+/** How a run of a command ended. */
+export interface Finished {
+  code: number
+  stdout: string
+  stderr: string
+}
+
 /**
  * Runs `axport ARGS` in this process, with this environment alone. An executable would spend 50 to 150 ms of processor
  * time on its start and on compiling the code that it runs. One command runs after the other: the environment and the
@@ -10,12 +17,6 @@ export function runInProcess(args: string[], env: Record<string, string> = {}): 
   const running = last.then(() => runAlone(args, env))
   last = running.catch(() => {})
   return running
-}
-
-interface Finished {
-  code: number
-  stdout: string
-  stderr: string
 }
 
 let last: Promise<unknown> = Promise.resolve()
