@@ -74,7 +74,7 @@ export async function start(args: string[], options: RunOptions = {}): Promise<R
  * start than most of them to run.
  */
 export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
-  if (process.env.CHECK === 'all' || needsProcess(args, options))
+  if (process.env.CHECK !== 'fast' || needsProcess(args, options))
     return await ended(await start(args, options), options)
   return withoutProgress(await runInProcess(args, options.env))
 }
