@@ -1,4 +1,6 @@
-/** An answer of the HTTP interface as data, of which http/respond.ts makes a Response. */
+import type { ApiError, OAuthError } from './contract.ts'
+
+/** An answer of the HTTP interface as data, of which app/respond.ts makes a Response. */
 export interface Answer {
   status: number
   /** They add to the headers of every answer, or replace them. */
@@ -10,6 +12,9 @@ export interface Answer {
   /** The records that it shows, if disclosures are recorded: the answer is sent after that. */
   disclosed?: DisclosedRecords
 }
+
+export const isAnswer = (value: unknown): value is Answer =>
+  typeof value === 'object' && value !== null && 'body' in value && Array.isArray(value.body)
 
 /** Text, or bytes of UTF-8. */
 export type Part = string | Uint8Array
@@ -42,29 +47,12 @@ export const COMPRESSIBLE = { vary: 'Accept-Encoding' }
 export class HttpError extends Error {
   constructor(
     readonly httpStatus: number,
-    readonly body: ErrorsBody | OAuthErrorBody,
+    readonly body: ApiError | OAuthError,
     readonly headers: Record<string, string> = {},
     readonly logFields: LogFields = {},
   ) {
     super(`HTTP ${httpStatus}`)
   }
-}
-
-/** One thing that is wrong with an API request, and the query parameter that it is about, if it is about one. */
-export interface ErrorItem {
-  message: string
-  parameter?: string
-}
-
-/** The body of the API's errors other than 401 (contract A4). */
-interface ErrorsBody {
-  errors: ErrorItem[]
-}
-
-/** The body of the token endpoint's errors and of every 401 (contract T4, T5, A3; RFC 6749 §5.2). */
-interface OAuthErrorBody {
-  error: string
-  error_description: string
 }
 
 /** Whether an answer refuses its request. A 503 without reasons does not: the database failed. */

@@ -1,13 +1,28 @@
-import { Type as t } from '@sinclair/typebox'
+import { type Static, Type as t } from '@sinclair/typebox'
+import {
+  boolean,
+  canonicalNumber,
+  day,
+  type Issue,
+  id,
+  isBigint,
+  many,
+  one,
+  oneOf,
+  oneOrFirst,
+  type Parameter,
+  readAll,
+  type Sent,
+  text,
+  type Validator,
+  type ValuesOf,
+  wholeNumber,
+} from './parameters.ts'
 
-/** The parameters of the list request (contract L1 to L4, F2 to F11), as they are read and sent; the shapes of records. */
-
-/** Values that a filter may have at most: 400 past it. */
-export const MAX_FILTER_VALUES = 1000
+/** The schemas of the HTTP API: what is validated, its types, and its part of the OpenAPI document. */
 
 /** Larger page sizes are silently reduced to this (contract L1). */
 export const MAX_PAGE = 100
-export const DEFAULT_PAGE = 50
 
 /** The sort keys; the first is the default. */
 export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
@@ -17,154 +32,114 @@ export type Sort = (typeof SORTS)[number]
 export const ORDERS = ['ASC', 'DESC'] as const
 export type Order = (typeof ORDERS)[number]
 
-/** A list request as it was read: defaults and the cap applied, filters by their bare names. */
-export interface ListQuery {
-  page: number
-  offset: number
-  sort: Sort
-  order: Order
-  filter: Filter
+const PRESETS: { page: number; offset: number; sort: Sort; order: Order } = {
+  page: 50,
+  offset: 0,
+  sort: SORTS[0],
+  order: ORDERS[0],
 }
 
-/** The filters of a request; blank ones are absent. Ids are canonical decimal strings and may lie beyond bigint. */
-export interface Filter {
-  search?: string
-  start_date?: string
-  end_date?: string
-  product_ids?: string[]
-  user_ids?: string[]
-  seids?: string[]
-  proctor_ids?: string[]
-  organization_ids?: string[]
-  user_record_status?: ('active' | 'archived')[]
-  legacy_record?: boolean[]
-}
-
-/** A parameter, or a kind of them: its JSON schema for the OpenAPI document, and the reader of one value. */
-export interface Parameter {
-  schema: { type: string; description?: string; [more: string]: unknown }
-  /** Completes "… must be". */
-  expected: string
-  /** Returns undefined for a text that is no such value. */
-  read(text: string): unknown
-}
-
-/** White space around a value is ignored, except in free text, which is compared as it was sent. */
-const text: Parameter = { schema: { type: 'string' }, expected: 'text', read: text => text }
-const id: Parameter = {
-  schema: { type: 'integer', format: 'int64' },
-  expected: 'a whole number',
-  read: canonicalNumber,
-}
-const day: Parameter = {
-  schema: { type: 'string', format: 'date' },
-  expected: 'a calendar day as YYYY-MM-DD',
-  read: text => (isDay(text.trim()) ? text.trim() : undefined),
-}
-const boolean: Parameter = {
-  schema: { type: 'boolean' },
-  expected: 'true or false',
-  read: text => BOOLEANS.get(text.trim().toLowerCase()),
-}
-/** Capped at 2^53 - 1, which is beyond any count and still exact in every JSON parser. */
-const wholeNumber = (minimum: number, preset: number): Parameter => ({
-  schema: { minimum, default: preset, type: 'integer' },
-  expected: `a whole number, at least ${minimum}`,
-  read(text) {
-    // Twenty characters are beyond the cap, however many follow.
-    const value = Number(canonicalNumber(text)?.slice(0, 20) ?? Number.NaN)
-    return value >= minimum ? Math.min(value, Number.MAX_SAFE_INTEGER) : undefined
-  },
-})
-const oneOf = (values: readonly string[], preset?: string): Parameter => ({
-  schema: { type: 'string', enum: values, ...(preset && { default: preset }) },
-  expected: values.join(' or '),
-  read: text => values.find(value => value === text.trim()),
-})
-const one = (kind: Parameter, description: string) => ({ ...kind, schema: { ...kind.schema, description } })
-const many = (kind: Parameter, description: string) => ({
-  ...kind,
-  schema: { maxItems: MAX_FILTER_VALUES, type: 'array', items: kind.schema, description },
-})
-
-const BOOLEANS = new Map(Object.entries({ true: true, 1: true, false: false, 0: false }))
-
-/** The parameters by their names in the query string. */
-export const LIST_PARAMETERS: Record<string, Parameter> = {
+/** The parameters of the list that are no filters (contract L1 to L4). */
+export const PAGING = {
   page: one(
-    wholeNumber(1, DEFAULT_PAGE),
+    wholeNumber(1, PRESETS.page, MAX_PAGE),
     'Page size, not a page number. Values above 100 are reduced to 100.',
   ),
-  offset: one(wholeNumber(0, 0), 'Number of records to skip.'),
-  sort: one(oneOf(SORTS, SORTS[0]), 'An unrecognised value falls back to the default.'),
-  order: one(oneOf(ORDERS, ORDERS[0]), 'Case-insensitive; anything else falls back to ASC.'),
-  'filter[search]': one(
+  offset: one(wholeNumber(0, PRESETS.offset), 'Number of records to skip.'),
+  sort: oneOrFirst(SORTS, 'An unrecognised value falls back to the default.'),
+  order: oneOrFirst(ORDERS, 'Case-insensitive; anything else falls back to ASC.', text => text.toUpperCase()),
+}
+
+/** The filters of the list (contract F2 to F11). */
+export const FILTERS = {
+  search: one(
     text,
     'Case-insensitive partial match on assessment name, first name or last name. Two words also match as first name followed by last name.',
   ),
-  'filter[start_date]': one(
+  start_date: one(
     day,
     'Completed on this day or later. A day begins and ends in the time zone of the platform.',
   ),
-  'filter[end_date]': one(
+  end_date: one(
     day,
     'Completed on this day, to its end, or earlier. A day begins and ends in the time zone of the platform.',
   ),
-  'filter[product_ids][]': many(id, 'These assessments.'),
-  'filter[user_ids][]': many(id, 'These educators, by platform user ID.'),
-  'filter[seids][]': many(text, 'These educators, by State Educator ID, compared exactly as it was sent.'),
-  'filter[proctor_ids][]': many(
+  product_ids: many(id, 'These assessments.'),
+  user_ids: many(id, 'These educators, by platform user ID.'),
+  seids: many(text, 'These educators, by State Educator ID, compared exactly as it was sent.'),
+  proctor_ids: many(
     id,
     'Any part of the assessment was supervised by one of these users, by platform user ID.',
   ),
-  'filter[organization_ids][]': many(
+  organization_ids: many(
     id,
     'The assessment belongs to one of these organizations. One outside the scope matches nothing, and is no error.',
   ),
-  'filter[user_record_status][]': many(
+  user_record_status: many(
     oneOf(['active', 'archived']),
     'Record status of the educator: active, archived, or both.',
   ),
-  'filter[legacy_record][]': many(
-    boolean,
-    'true: records migrated from a prior system; false: the others; or both.',
+  legacy_record: many(boolean, 'true: records migrated from a prior system; false: the others; or both.'),
+}
+
+/** The filters of a request by their bare names; those that were not sent are absent. */
+export type Filter = Partial<ValuesOf<typeof FILTERS>>
+
+/** A list request as it was read. */
+export type ListQuery = ValuesOf<typeof PAGING> & { filter: Filter }
+
+/** The name under which a filter is sent: `filter[user_ids][]`. */
+export const sentName = (filter: string, { schema }: Parameter): string =>
+  `filter[${filter}]${schema.type === 'array' ? '[]' : ''}`
+
+/** All parameters of the list, by the names under which they are sent. */
+export const LIST_PARAMETERS: Record<string, Parameter> = {
+  ...PAGING,
+  ...Object.fromEntries(
+    Object.entries(FILTERS).map(([name, filter]) => [sentName(name, filter), filter] as const),
   ),
 }
 
-/** Days that exist in every month, for which no calendar is needed. */
-const ORDINARY = /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])$/
-
-/** Whether a text is a day of the calendar, as 2026-03-01. Neither ISO 8601 practice nor Postgres has a year 0. */
-export function isDay(text: string): boolean {
-  if (ORDINARY.test(text)) return true
-  return (
-    /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00Z`).toJSON()?.startsWith(text) === true
-  )
-}
-
 /**
- * The canonical decimal form of a whole number, so that "007", "+7" and "7" are the same id; undefined for another text.
- * It takes linear time: a request may have tens of thousands of digits, and parsing them as a bigint takes quadratic time.
+ * The validator of the list query. TypeBox checks values, and cannot read them from text once: this reads them. It takes
+ * what query-string.ts finds, by the names without the brackets of lists; `filter` is a name that cannot be read.
  */
-export function canonicalNumber(text: string): string | undefined {
-  const [, sign, digits] = /^([+-]?)(\d+)$/.exec(text.trim()) ?? []
-  const significant = digits?.replace(/^0+(?=\d)/, '')
-  return sign === '-' && significant !== '0' ? `-${significant}` : significant
+export const ListQuery: Validator<Record<string, Sent | undefined>, ListQuery> = {
+  '~standard': {
+    version: 1,
+    vendor: 'axport',
+    validate(sent) {
+      const paging = readAll(PAGING, PRESETS, name => ({ name, sent: sent[name] }))
+      const filters = readAll<Filter>(FILTERS, {}, key => {
+        const name = `filter[${key}]`
+        return { name, sent: sent[name] }
+      })
+      const issues = [...(sent.filter ? [UNREADABLE_NAME] : []), ...paging.issues, ...filters.issues]
+      return issues.length > 0 ? { issues } : { value: { ...paging.values, filter: filters.values } }
+    },
+  },
 }
 
-/** Whether a canonical number is within bigint. An id beyond is no error: it matches nothing. */
-export function isBigint(number: string): boolean {
-  return (
-    number.length <= '-9223372036854775808'.length && BigInt.asIntN(64, BigInt(number)) === BigInt(number)
-  )
+const UNREADABLE_NAME: Issue = {
+  message: 'filter must be sent as filter[name]=value or filter[name][]=value',
+  path: ['filter'],
 }
 
-/** The bare name of a parameter: `user_ids` for `filter[user_ids][]`. */
-export function fieldOf(name: string): string {
-  return name.replace(/^filter\[(\w+)\].*/, '$1')
+/** The validator of the path of a record: digits, within bigint. */
+export const RecordPath: Validator<{ id: string }, { id: string }> = {
+  '~standard': {
+    version: 1,
+    vendor: 'axport',
+    validate({ id }) {
+      const number = /^\d+$/.test(id) ? canonicalNumber(id) : undefined
+      return number !== undefined && isBigint(number)
+        ? { value: { id: number } }
+        : { issues: [{ message: 'id must be the id of an assessment', path: ['id'] }] }
+    },
+  },
 }
 
-/** The shapes of contract R2, R7 and L6. They are rendered by SQL (db/migrations); tests compare answers with them. */
+/** The schemas of contract R2, R7 and L6. The documents are rendered by SQL (db/migrations); a test compares them. */
 
 /** Format int64: a generated client must not make 32 bits of it. */
 const Id = (description: string) => t.Integer({ format: 'int64', description })
@@ -196,3 +171,57 @@ export const AssessmentRecord = t.Object({
     description: 'The parts, or one entry that describes the assessment itself.',
   }),
 })
+
+/** Contract L5 and L6. */
+export const AssessmentList = t.Object({
+  data: t.Array(AssessmentRecord),
+  meta: t.Object({
+    count: t.Integer({ description: 'Total records matching the filters, ignoring paging.' }),
+    offset: t.Integer({ format: 'int64', description: 'Offset applied to this response.' }),
+    page: t.Integer({ description: 'Page size applied, after the cap of 100.' }),
+  }),
+})
+
+/** Contract T1 to T4: the body of a token request, as form or as JSON. Other parameters are ignored. */
+export const TokenRequest = t.Object({
+  grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
+  client_id: t.Optional(
+    t.String({
+      description: 'Public identifier of the integration; here, or as the user name of HTTP Basic.',
+    }),
+  ),
+  client_secret: t.Optional(
+    t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
+  ),
+})
+export type TokenRequest = Static<typeof TokenRequest>
+
+/** Contract T7. */
+export const TokenResponse = t.Object({
+  access_token: t.String({ description: 'Opaque bearer token.' }),
+  token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
+  expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
+  created_at: t.Integer({ format: 'int64', description: 'Creation time as a Unix timestamp (seconds).' }),
+})
+export type TokenResponse = Static<typeof TokenResponse>
+
+/** The errors of the API other than 401 (contract A4). */
+export const ApiError = t.Object({
+  errors: t.Array(
+    t.Object({
+      message: t.String({ description: 'What is wrong, for people to read.' }),
+      parameter: t.Optional(
+        t.String({ description: 'The query parameter that it is about, where it is about one.' }),
+      ),
+    }),
+    { minItems: 1 },
+  ),
+})
+export type ApiError = Static<typeof ApiError>
+
+/** The errors of the token endpoint, and every 401 (contract T4, T5, A3; RFC 6749 §5.2). */
+export const OAuthError = t.Object({
+  error: t.String({ description: 'A code for programs, of RFC 6749 or RFC 6750.' }),
+  error_description: t.String({ description: 'What is wrong, for people to read.' }),
+})
+export type OAuthError = Static<typeof OAuthError>

@@ -2,7 +2,7 @@
 export class Counters {
   /** Errors of the database in requests, lost connections included. */
   databaseErrors = 0
-  /** Refusals that were sent after a second: see http/slow-refusals.ts. */
+  /** Refusals that were sent after a second: see app/slow-refusals.ts. */
   delayedRefusals = 0
   /** Lists that were remembered when a page was read, and lists that were counted. */
   pageMemoryHits = 0

@@ -1,35 +1,29 @@
 import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
-import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
-import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
+import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError } from '../answers.ts'
+import type { ListQuery } from '../contract.ts'
 import { type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
-import { parseListQuery } from './list-query.ts'
 import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
 import type { PageMemory, Patience } from './page-memory.ts'
-import { type Pair, pairsIn } from './query-string.ts'
+import type { Pair } from './query-string.ts'
 import type { Standby } from './standby.ts'
 
-/** GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400. */
+/**
+ * GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400.
+ * @param pairs the query string of the request, for the address of the next page
+ */
 export async function listAssessments(
   db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
   patience: Patience,
-  queryString: string,
+  query: ListQuery,
+  pairs: Pair[],
   standby?: Standby,
 ): Promise<Answer> {
-  let pairs: Pair[]
-  let query: ListQuery
-  try {
-    pairs = pairsIn(queryString)
-    query = parseListQuery(pairs)
-  } catch (error) {
-    if (!(error instanceof HttpError)) throw error
-    return await refuse(db, tokenDigest, error)
-  }
   const { access, count, documents, size, shown } = standby
     ? await standby.page(db, memory, tokenDigest, query, patience)
     : await readPage(db, memory, tokenDigest, query, patience)
@@ -44,22 +38,20 @@ export async function listAssessments(
   }
 }
 
-/** GET /api/v1/ax/assessments/:id (contract G1): a record in the scope, or 404. Throws HttpError 401 or 400. */
+/** GET /api/v1/ax/assessments/:id (contract G1): a record in the scope, or 404. Throws HttpError 401 or 400. @param id within bigint */
 export async function retrieveAssessment(
   db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
   id: string,
 ): Promise<Answer> {
-  const number = /^\d+$/.test(id) ? canonicalNumber(id) : undefined
-  if (number === undefined || !isBigint(number)) return await refuse(db, tokenDigest, assessmentNotFound())
-  const [found] = await retrieve(db, { id: number, token: tokenDigest })
+  const [found] = await retrieve(db, { id, token: tokenDigest })
   const row = retrieved.read(found)
   const access = accessOf(row)
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
   if (!row.document) return errorAnswer(assessmentNotFound(), { clientId })
-  const shown = { assessments: `{${number}}`, people: `{${text(row.educator)}}` }
+  const shown = { assessments: `{${id}}`, people: `{${text(row.educator)}}` }
   return {
     status: 200,
     headers: COMPRESSIBLE,
@@ -81,7 +73,7 @@ const retrieve = rawStatement(sql`
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
 /** Answers with the error only if the token is live and its integration is provisioned (docs/decisions.md, "Answers"). */
-async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
+export async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
   const { access } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId: access.clientId })
 }

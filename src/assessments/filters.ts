@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
-import { type Filter, isBigint } from '../contract.ts'
+import type { Filter } from '../contract.ts'
+import { isBigint } from '../parameters.ts'
 import { SEARCHES, searchValues } from './search.ts'
 
 /** Values of a statement's placeholders, by name. */

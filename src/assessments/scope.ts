@@ -1,5 +1,6 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { type Filter, isBigint } from '../contract.ts'
+import type { Filter } from '../contract.ts'
+import { isBigint } from '../parameters.ts'
 
 /**
  * The scope of a token: a set of organizations and a set of products, as arrays of Postgres, in text. A request narrows them,

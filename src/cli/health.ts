@@ -1,7 +1,7 @@
+import type { Readiness } from '../admin/readiness.ts'
+import { urlOf } from '../app/address.ts'
 import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { urlOf } from '../http/address.ts'
-import type { Readiness } from '../http/admin/readiness.ts'
 import { newCommand, readDuration, wholeNumber } from './arguments.ts'
 import { print } from './output.ts'
 

@@ -1,6 +1,6 @@
+import type { Limits } from '../app/limits.ts'
 import { type Environment, setting } from '../config.ts'
 import type { PoolBounds } from '../database/bounds.ts'
-import type { Limits } from '../http/endpoint.ts'
 
 /**
  * How long a request waits for a connection, or for any sign of life from the database. A Postgres that restarts is back

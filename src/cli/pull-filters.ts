@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { type Filter, fieldOf, LIST_PARAMETERS } from '../contract.ts'
+import { FILTERS, type Filter } from '../contract.ts'
 import type { Query } from '../pull/job.ts'
 import { readId } from './arguments.ts'
 
 /** The option of each filter of the contract: its flags and its help. */
-const FILTERS: Record<keyof Filter, [flags: string, help: string]> = {
+const OPTIONS: Record<keyof Filter, [flags: string, help: string]> = {
   search: ['--search <text>', 'part of an assessment, first or last name'],
   start_date: ['--start-date <day>', 'completed on or after this day: 2026-03-01'],
   end_date: ['--end-date <day>', 'completed on or before this day'],
@@ -20,24 +20,24 @@ const FILTERS: Record<keyof Filter, [flags: string, help: string]> = {
 
 /** An option for each filter, whose values are put into `filter`. */
 export function filterOptions(filter: Query['filter']): Option[] {
-  return Object.entries(LIST_PARAMETERS).flatMap(([name, parameter]) => {
-    const field = fieldOf(name) as keyof Filter
-    if (!(field in FILTERS)) return []
+  const names = Object.keys(FILTERS) as (keyof Filter)[]
+  return names.map(name => {
+    const { kind, schema } = FILTERS[name]
     const read = (text: string) => {
       // The API ignores a blank filter, so an empty variable of a script would export everything.
       if (text.trim() === '')
         throw new InvalidArgumentError('It is blank: leave the option out to get everything.')
-      if (field.endsWith('_ids')) return readId(text, 'whole numbers, as 1,2,3')
-      const value = parameter.read(field === 'user_record_status' ? text.toLowerCase() : text)
-      if (value === undefined) throw new InvalidArgumentError(`Give ${parameter.expected}.`)
+      if (name.endsWith('_ids')) return readId(text, 'whole numbers, as 1,2,3')
+      const value = kind.read(name === 'user_record_status' ? text.toLowerCase() : text)
+      if (value === undefined) throw new InvalidArgumentError(`Give ${kind.expected}.`)
       return String(value)
     }
-    const isList = parameter.schema.type === 'array'
+    const isList = schema.type === 'array'
     const add = (text: string) => {
-      const values = (isList && field !== 'seids' ? text.split(',') : [text]).map(read)
+      const values = (isList && name !== 'seids' ? text.split(',') : [text]).map(read)
       // The last value of a scalar filter wins.
-      filter[field] = isList ? [...(filter[field] ?? []), ...values] : values
+      filter[name] = isList ? [...(filter[name] ?? []), ...values] : values
     }
-    return [new Option(...FILTERS[field]).argParser(add)]
+    return new Option(...OPTIONS[name]).argParser(add)
   })
 }

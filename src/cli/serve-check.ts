@@ -1,6 +1,6 @@
+import { requireAddress } from '../app/address.ts'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { requireAddress } from '../http/address.ts'
 import { diagnose } from './doctor.ts'
 import { print } from './output.ts'
 import { requireSettings } from './setting-problems.ts'

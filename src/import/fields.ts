@@ -1,4 +1,4 @@
-import { isDay } from '../contract.ts'
+import { isDay } from '../parameters.ts'
 import { BadLine, type Row, type Type } from './record.ts'
 
 /** A field of a record. */

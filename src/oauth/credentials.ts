@@ -1,29 +1,17 @@
 import { isUtf8 } from 'node:buffer'
 import { HttpError, type LogFields } from '../answers.ts'
+import type { TokenRequest } from '../contract.ts'
 
 /**
- * The credentials of a token request, from its body (a form, or the value of JSON) or from HTTP Basic, not both (RFC 6749
- * §2.3). Other parameters are ignored, and an empty one equals an omitted one (§3.2). The first error wins.
- * @throws HttpError 400 or 401
+ * The credentials of a token request, from its body or from HTTP Basic, not both (RFC 6749 §2.3). @throws HttpError 400 or
+ * 401
  */
-export function clientOf(body: unknown, authorization: string | null): Client {
-  const isForm = body instanceof URLSearchParams
-  if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body)))
-    throw oauthError(400, 'The body must be a JSON object')
-  const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
-  const [grantType, id, secret] = ['grant_type', 'client_id', 'client_secret'].map(name => {
-    const [found, ...repeated] = sent.filter(([given]) => given === name)
-    const value = found?.[1]
-    if (repeated.length > 0) throw oauthError(400, `${name} must not be repeated`)
-    if (value !== undefined && typeof value !== 'string') throw oauthError(400, `${name} must be a string`)
-    return value
-  })
-  if (grantType !== 'client_credentials') throw unsupportedGrantType('grant_type must be client_credentials')
+export function clientOf({ client_id: id, client_secret: secret }: TokenRequest, authorization = ''): Client {
   // A repeated header arrives as one, joined by a comma (RFC 9110 §5.3). No blank follows a name in `Digest a="…", b="…"`.
-  if (/, *[\w!#$%&'*+.^`|~-]+(?: |$)/.test(authorization ?? ''))
+  if (/, *[\w!#$%&'*+.^`|~-]+(?: |$)/.test(authorization))
     throw oauthError(400, 'The Authorization header must not be repeated')
   // RFC 9110 §11.1: the scheme is case-insensitive.
-  const [, encoded] = /^basic\b *(.*)$/i.exec(authorization ?? '') ?? []
+  const [, encoded] = /^basic(?:\s+|$)(.*)$/i.exec(authorization) ?? []
   if (encoded !== undefined && secret)
     throw oauthError(400, 'Send the client credentials in the header or in the body, not in both')
   const [clientId, clientSecret] = encoded === undefined ? [id, secret] : readBasic(encoded)

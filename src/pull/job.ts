@@ -1,4 +1,4 @@
-import { type Filter, fieldOf, LIST_PARAMETERS, MAX_PAGE, type Order, type Sort } from '../contract.ts'
+import { FILTERS, type Filter, MAX_PAGE, type Order, type Sort, sentName } from '../contract.ts'
 import type { Write } from '../files.ts'
 import type { Limit } from '../limit.ts'
 import type { Service } from './client.ts'
@@ -14,8 +14,9 @@ export interface Query {
 /** The query string of a list request, without its offset. */
 export function queryString({ filter, sort, order }: Query): string {
   const parameters = new URLSearchParams({ page: String(MAX_PAGE), sort, order })
-  for (const name in LIST_PARAMETERS)
-    for (const value of filter[fieldOf(name) as keyof Filter] ?? []) parameters.append(name, value)
+  let name: keyof Filter
+  for (name in FILTERS)
+    for (const value of filter[name] ?? []) parameters.append(sentName(name, FILTERS[name]), value)
   return parameters.toString()
 }
 

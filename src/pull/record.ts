@@ -1,5 +1,6 @@
 import type { TProperties, TSchema } from '@sinclair/typebox'
-import { AssessmentRecord, isDay, ResultPart } from '../contract.ts'
+import { AssessmentRecord, ResultPart } from '../contract.ts'
+import { isDay } from '../parameters.ts'
 
 /** The kinds of values that the contract gives to its fields. */
 type FieldKind = 'id' | 'text' | 'text or null' | 'day'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { canonicalNumber, isBigint, LIST_PARAMETERS } from '../../src/contract.ts'
+import { LIST_PARAMETERS } from '../../src/contract.ts'
+import { canonicalNumber, isBigint } from '../../src/parameters.ts'
 import { NO_NUMBERS } from '../support/bad-values.ts'
 
 describe('a whole number', () => {
@@ -45,7 +46,7 @@ describe('a whole number', () => {
     ['offset', `-${digits(400)}`, undefined],
     ['filter[user_ids][]', digits(30), digits(30)],
   ])('as %s, %s is read as %p', (name, text, value) => {
-    expect(LIST_PARAMETERS[name]?.read(text)).toBe(value)
+    expect(LIST_PARAMETERS[name]?.kind.read(text)).toBe(value)
   })
 
   test('of more than 19 digits is not parsed as a bigint, which takes quadratic time', () => {
@@ -60,7 +61,7 @@ describe('a whole number', () => {
     try {
       for (const text of [digits(60_000), `-${digits(60_000)}`, `+${'0'.repeat(60_000)}7`])
         for (const name of ['offset', 'filter[user_ids][]']) {
-          const value = LIST_PARAMETERS[name]?.read(text)
+          const value = LIST_PARAMETERS[name]?.kind.read(text)
           if (typeof value === 'string') isBigint(value)
         }
     } finally {

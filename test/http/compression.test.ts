@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readAcceptEncoding } from '../../src/http/respond.ts'
+import { readAcceptEncoding } from '../../src/app/respond.ts'
 import { assessment, range, world } from '../support/fixtures.ts'
 import { LIST, TOKEN, tokenRequest } from '../support/http.ts'
 import { dial, exchange } from '../support/raw.ts'

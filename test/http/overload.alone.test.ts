@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { SlowRefusals } from '../../src/http/slow-refusals.ts'
+import { SlowRefusals } from '../../src/app/slow-refusals.ts'
 import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
 import { bearer, LIST, newToken } from '../support/http.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Recorder } from '../../src/app/recorder.ts'
 import { openDatabase } from '../../src/database/database.ts'
-import { Recorder } from '../../src/http/recorder.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { world } from '../support/fixtures.ts'
 import { load, openTestDatabase, type TestDatabase } from '../support/service.ts'

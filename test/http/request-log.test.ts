@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { requestId } from '../../src/http/request-log.ts'
+import { requestId } from '../../src/app/request-log.ts'
 import { reportIntegration } from '../../src/integrations/report.ts'
 import { executable, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { assessment, range } from '../support/fixtures.ts'

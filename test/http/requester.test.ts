@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
+import { Admission } from '../../src/app/admission.ts'
+import { requestLog } from '../../src/app/request-log.ts'
+import { requesterOf } from '../../src/app/requester.ts'
+import { SlowRefusals } from '../../src/app/slow-refusals.ts'
 import { Counters } from '../../src/counters.ts'
-import { Admission } from '../../src/http/admission.ts'
-import { requestLog } from '../../src/http/request-log.ts'
-import { requesterOf } from '../../src/http/requester.ts'
-import { SlowRefusals } from '../../src/http/slow-refusals.ts'
 import { until } from '../support/until.ts'
 
 const BOUNDS = { size: 1, waitMs: 1000, statementMs: 2000, slowMs: 1000 }

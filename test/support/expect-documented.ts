@@ -1,7 +1,7 @@
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
+import { openApiDocument } from '../../src/app/openapi/document.ts'
 import { readLimits } from '../../src/cli/limits.ts'
-import { openApiDocument } from '../../src/http/openapi/document.ts'
 
 /** The parts of the OpenAPI document that the check reads. */
 interface Document {

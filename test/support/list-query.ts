@@ -1,6 +1,9 @@
-import { parseListQuery } from '../../src/assessments/list-query.ts'
-import { pairsIn } from '../../src/assessments/query-string.ts'
-import type { ListQuery } from '../../src/contract.ts'
+import { pairsIn, sentIn } from '../../src/assessments/query-string.ts'
+import { ListQuery } from '../../src/contract.ts'
 
-/** The list query of a query string. */
-export const listQuery = (queryString: string): ListQuery => parseListQuery(pairsIn(queryString))
+/** The list query of a query string that is valid. */
+export function listQuery(queryString: string): ListQuery {
+  const read = ListQuery['~standard'].validate(sentIn(pairsIn(queryString)))
+  if ('issues' in read) throw new Error(JSON.stringify(read.issues))
+  return read.value
+}

@@ -1,8 +1,9 @@
 import { MAX_LINK } from '../../assessments/next-link.ts'
 import { MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
-import { AssessmentRecord, LIST_PARAMETERS, MAX_FILTER_VALUES, ResultPart } from '../../contract.ts'
+import { AssessmentRecord, LIST_PARAMETERS, ResultPart } from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
-import { LIST } from '../assessment-endpoints.ts'
+import { MAX_VALUES as MAX_FILTER_VALUES } from '../../parameters.ts'
+import { LIST } from '../assessments.ts'
 import { type Errors, errorsOf } from './errors.ts'
 import guide from './guide.md' with { type: 'text' }
 import skeleton from './openapi.yaml'
@@ -105,9 +106,9 @@ export function openApiDocument(limits: BodyLimits, timeZone?: string): OpenApiD
  */
 const listParameters = () =>
   Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => {
-    const { description = '', ...rest } = schema
+    const { description, ...rest } = schema
     const style = schema.type === 'array' ? { style: 'form', explode: true } : {}
-    return { name, in: 'query', description, ...style, schema: rest }
+    return { name, in: 'query', description: String(description), ...style, schema: rest }
   })
 
 /** An example for each error of a status, and the headers that the errors have. */

@@ -1,5 +1,5 @@
 import Negotiator from 'negotiator'
-import { type Answer, COMPRESSIBLE, isRefusal, type Part } from '../answers.ts'
+import { type Answer, COMPRESSIBLE, isAnswer, isRefusal, type Part } from '../answers.ts'
 import { noteAnswer, originOf } from './request-log.ts'
 
 /** The headers of every answer: no cache may store personal data, and no client may guess a content type. */
@@ -27,8 +27,18 @@ const COMPRESS = {
   zstd: (body: Uint8Array<ArrayBuffer>) => new Uint8Array(Bun.zstdCompressSync(body, { level: 1 })),
 }
 
-/** Makes the Response of an answer, the only place that does, and tells the request log. A refusal may take a second. */
-export async function respond(request: Request, answer: Answer): Promise<Response> {
+/**
+ * Elysia's mapResponse: makes the Response of the answer that a handler returned, the only place that does, and tells the
+ * request log. A refusal may take a second.
+ */
+export async function respond({
+  request,
+  responseValue: answer,
+}: {
+  request: Request
+  responseValue: unknown
+}) {
+  if (!isAnswer(answer)) return undefined
   if (isRefusal(answer)) await delayIfMany(request)
   return responseOf(request, answer)
 }

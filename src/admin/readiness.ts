@@ -1,5 +1,5 @@
-import type { ServingDatabase } from '../../database/pool.ts'
-import { shared, within } from '../../within.ts'
+import type { ServingDatabase } from '../database/pool.ts'
+import { shared, within } from '../within.ts'
 
 /** A condition that requests need. */
 export interface Check {

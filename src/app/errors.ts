@@ -1,3 +1,4 @@
+import { ValidationError } from 'elysia'
 import { type Answer, type ErrorStyle, errorAnswer, HttpError, unavailable } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../database/failures.ts'
 import { originOf } from './request-log.ts'
@@ -22,10 +23,14 @@ export function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
   return style(500, 'Internal server error')
 }
 
-/** The 405 of a path that has one method. */
-export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): HttpError {
-  return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
+/** The 405 of a path that has one method. @param allow the methods that there are */
+export function methodNotAllowed(allow: 'GET, HEAD' | 'POST', style: ErrorStyle): HttpError {
+  return style(405, `Use ${allow.split(',')[0]}`, { allow })
 }
+
+/** The answer of a path to a method that it does not have. */
+export const notAllowed = (request: Request, allow: 'GET, HEAD' | 'POST', style: ErrorStyle): Answer =>
+  answerOf(request, methodNotAllowed(allow, style), style)
 
 /** Whether the database, or the connection to it, failed. */
 function isOfDatabase(error: unknown): boolean {
@@ -33,13 +38,14 @@ function isOfDatabase(error: unknown): boolean {
   return error instanceof Error && error.name === 'PostgresError'
 }
 
-/** What may be logged of an error. Detail and parameters of a PostgresError quote rows and requests: personal data. */
+/** What may be logged of an error. A PostgresError and Elysia's ValidationError quote rows and requests: personal data. */
 function loggable(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, stack = '' } = error
   const frames = stack.match(/^\s+at .*$/gm)?.slice(0, 8)
   const { code, severity, routine, constraint_name: constraint } = error as Error & Record<string, unknown>
   // A log line stays well below the 4 KiB that several processes can write into one pipe unbroken.
-  const message = name === 'PostgresError' ? undefined : error.message.slice(0, 500)
+  const quotes = name === 'PostgresError' || error instanceof ValidationError
+  const message = quotes ? undefined : error.message.slice(0, 500)
   return { name, code, severity, routine, constraint, message, frames: frames?.map(frame => frame.trim()) }
 }

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { Gauge, type Registry } from 'prom-client'
-import type { ServingDatabase } from '../../database/pool.ts'
-import { statement } from '../../database/statement.ts'
-import { shared, within } from '../../within.ts'
+import type { ServingDatabase } from '../database/pool.ts'
+import { statement } from '../database/statement.ts'
+import { shared, within } from '../within.ts'
 import { addRead } from './read-metric.ts'
 import { unlessBusy } from './readiness.ts'
 

@@ -1,22 +1,14 @@
 import http from 'node:http'
-import { bearer } from '@elysiajs/bearer'
-import { Elysia } from 'elysia'
-import { apiError } from '../answers.ts'
 import type { Standby } from '../assessments/standby.ts'
 import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import { type Address, listenFailure, urlOf } from './address.ts'
 import { Admission } from './admission.ts'
-import { assessmentEndpoints } from './assessment-endpoints.ts'
-import { docsEndpoints } from './docs/endpoints.ts'
-import { type Limits, mount } from './endpoint.ts'
-import { answerOf } from './errors.ts'
-import { PlatformTimeZone } from './openapi/time-zone.ts'
-import { type Log, type Monitor, requestLog } from './request-log.ts'
-import { respond } from './respond.ts'
+import { createApp } from './app.ts'
+import type { Limits } from './limits.ts'
+import type { Log, Monitor } from './request-log.ts'
 import { SlowRefusals } from './slow-refusals.ts'
 import type { Certificate } from './tls.ts'
-import { tokenEndpoint } from './token-endpoint.ts'
 
 /** With a certificate the server speaks HTTPS. Pages are read from the standby, if there is one. */
 type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> & {
@@ -91,29 +83,4 @@ export function startServer(
       return cut
     },
   }
-}
-
-/** Every route of the service. Paths are exact: no trailing slash. */
-function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standby?: Standby) {
-  // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
-  const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
-  app.use(requestLog(monitor))
-  app.onError(({ error, code, request }) => {
-    const known = code === 'NOT_FOUND' ? apiError(404, 'Not found') : error
-    return respond(request, answerOf(request, known, apiError))
-  })
-  // Before the bearer plugin, which reaches all routes after it.
-  const docs = docsEndpoints(limits, new PlatformTimeZone(db))
-  for (const endpoint of [tokenEndpoint(db, limits), ...docs]) mount(app, endpoint)
-  const guarded = new Elysia({ name: 'assessments' })
-    .derive(({ headers }) => {
-      // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" alone, and
-      // without that word it looks into the query, which RFC 9700 §4.3.2 forbids: so it always finds the word.
-      const [, token = ''] = /^bearer +(.*)$/i.exec(headers.authorization ?? '') ?? []
-      headers.authorization = `Bearer ${token}`
-    })
-    .use(bearer())
-  for (const endpoint of assessmentEndpoints(db, monitor.counters, standby)) mount(guarded, endpoint)
-  app.use(guarded)
-  return app
 }

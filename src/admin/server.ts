@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { type Address, listenFailure, urlOf } from '../address.ts'
+import { type Address, listenFailure, urlOf } from '../app/address.ts'
 import type { Readiness } from './readiness.ts'
 
 /** What the operator's port shows. */

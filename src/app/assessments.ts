@@ -1,0 +1,64 @@
+import { bearer } from '@elysiajs/bearer'
+import { Elysia, type ValidationError } from 'elysia'
+import { apiError, HttpError } from '../answers.ts'
+import { tokenDigestOf } from '../assessments/access.ts'
+import { assessmentNotFound, listAssessments, refuse, retrieveAssessment } from '../assessments/endpoints.ts'
+import { pairsIn, sentIn } from '../assessments/query-string.ts'
+import type { Standby } from '../assessments/standby.ts'
+import { ListQuery, RecordPath } from '../contract.ts'
+import type { Counters } from '../counters.ts'
+import type { ServingDatabase } from '../database/pool.ts'
+import { answering } from './answering.ts'
+import { answerOf, notAllowed } from './errors.ts'
+
+export const LIST = '/api/v1/ax/assessments'
+export const RETRIEVE = '/api/v1/ax/assessments/:id'
+
+/** The two endpoints of the API. Pages are read from the standby, if there is one. */
+export function assessments(db: ServingDatabase, counters: Counters, standby?: Standby) {
+  const answer = answering(db, counters)
+  return (
+    new Elysia({ name: 'assessments', normalize: false })
+      // Before the token is looked at: a wrong method needs none.
+      .all(LIST, ({ request }) => notAllowed(request, 'GET, HEAD', apiError))
+      .all(RETRIEVE, ({ request }) => notAllowed(request, 'GET, HEAD', apiError))
+      // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" alone, and
+      // without that word it looks into the query, which RFC 9700 §4.3.2 forbids: so it always finds the word.
+      .derive(({ headers }) => {
+        const [, token = ''] = /^bearer +(.*)$/i.exec(headers.authorization ?? '') ?? []
+        headers.authorization = `Bearer ${token}`
+      })
+      .use(bearer())
+      .derive(({ bearer }) => ({ token: tokenDigestOf(bearer ?? '') }))
+      .onError(async ({ code, error, request, token }) => {
+        const wrong = code === 'VALIDATION' ? unreadable(error) : error
+        // What cannot be read is told to a live token alone (docs/decisions.md, "Answers").
+        return token && wrong instanceof HttpError && wrong.httpStatus < 500
+          ? await answer(request, token, (on, _, digest) => refuse(on, digest, wrong))
+          : answerOf(request, wrong, apiError)
+      })
+      .get(
+        RETRIEVE,
+        ({ params, request, token }) =>
+          answer(request, token, (on, memory, digest) => retrieveAssessment(on, memory, digest, params.id)),
+        { params: RecordPath },
+      )
+      // As it was sent: Elysia's parser splits at commas, reads lists in brackets, and keeps bad escapes.
+      .derive(({ request }) => ({ pairs: pairsIn(request.url.replace(/^[^?]*\??/, '')) }))
+      .get(
+        LIST,
+        ({ pairs, query, request, token }) =>
+          answer(request, token, (...on) => listAssessments(...on, query, pairs, standby)),
+        {
+          transform: context => void Object.assign(context, { query: sentIn(context.pairs) }),
+          query: ListQuery,
+        },
+      )
+  )
+}
+
+/** The 400 that names each parameter of a list that cannot be read: to drop one would widen the answer. The 404 of a path. */
+function unreadable({ type, all }: Pick<ValidationError, 'type' | 'all'>): HttpError {
+  if (type === 'params') return assessmentNotFound()
+  return new HttpError(400, { errors: all.map(({ message, path }) => ({ message, parameter: path })) })
+}

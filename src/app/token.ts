@@ -1,0 +1,39 @@
+import { Elysia } from 'elysia'
+import { TokenRequest } from '../contract.ts'
+import type { ServingDatabase } from '../database/pool.ts'
+import { type BodyLimits, tokenParameters } from '../oauth/body.ts'
+import { clientOf, NOT_STORED, oauthError, unsupportedGrantType } from '../oauth/credentials.ts'
+import { issueToken } from '../oauth/tokens.ts'
+import { NOBODY } from './admission.ts'
+import { answerOf, notAllowed } from './errors.ts'
+import { originOf } from './request-log.ts'
+
+export const TOKEN = '/oauth/token'
+
+/** POST /oauth/token: credentials → token, with the errors of OAuth. */
+export const token = (db: ServingDatabase, limits: BodyLimits) =>
+  new Elysia({ name: 'token', normalize: false })
+    .onError(({ code, error, request }) => {
+      // The parser has seen to everything else that may be wrong with a body.
+      const wrong =
+        code === 'VALIDATION' ? unsupportedGrantType('grant_type must be client_credentials') : error
+      return answerOf(request, code === 'PARSE' ? error.cause : wrong, oauthError)
+    })
+    .all(TOKEN, ({ request }) => notAllowed(request, 'POST', oauthError))
+    .post(
+      TOKEN,
+      async ({ body, headers, request }) => {
+        const client = clientOf(body, headers.authorization)
+        // The request has arrived now, with its body: its deadline is the database's default.
+        const requester = { signal: request.signal, writes: 'tokens' } as const
+        // Not before: a request whose body is still arriving does not wait for the database. The client id is not proven yet.
+        const issued = await originOf(request).monitor.admission.admit(oauthError, NOBODY, () =>
+          issueToken(db.forRequest(requester, NOBODY), client),
+        )
+        // Here and not for any statement that succeeds: one that refuses a wrong secret writes nothing.
+        db.writes.accepted('tokens')
+        const logFields = { clientId: client.clientId }
+        return { status: 200, headers: NOT_STORED, body: [JSON.stringify(issued)], logFields }
+      },
+      { parse: tokenParameters(limits), body: TokenRequest },
+    )
