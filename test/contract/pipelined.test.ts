@@ -47,4 +47,26 @@ contract('A request that is sent before the answer to the one before it', setup,
     expect((await connection.next())?.status).toBe(401)
     connection.destroy()
   })
+
+  test('is a 400 that ends the connection if it is a line end, or the trailers of a body', async () => {
+    const body = new URLSearchParams(api.credentials()).toString()
+    const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n`
+    const head = `POST ${TOKEN} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n`
+    for (const sent of [
+      `${tokenRequest()}\r\n`,
+      `${head}Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n${chunks}X-Sum: 1\r\n\r\n`,
+    ]) {
+      const connection = dial(api.service.baseUrl)
+      connection.write(sent)
+      const answers = (await connection.toEnd()).toString()
+      expect(answers.match(/HTTP\/1\.1 \d+/g)?.at(-1)).toBe('HTTP/1.1 400')
+    }
+  })
+
+  test('finds the service by the first of two Host headers', async () => {
+    const connection = dial(api.service.baseUrl)
+    connection.write(`GET ${LIST} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`)
+    expect((await connection.next())?.status).toBe(401)
+    connection.destroy()
+  })
 })

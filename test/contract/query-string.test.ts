@@ -129,6 +129,16 @@ contract('The query string', setup, api => {
     unreadable([['filter', 'filter=1', 'filter[]=1', 'filter[][]=1', 'filter=1&filter[search]=math']])
   })
 
+  describe('refuses a filter whose name cannot be read, rather than to answer with more:', () => {
+    table([
+      [ALL, 'filter%255Bids%255D=', 'filter[search=+', 'filters[search]=x', 'filter_search=x', 'page[=5'],
+    ])
+    unreadable([
+      ['filter', 'filter%255Bids%255D=1', 'filter%25255bids%25255d%25255b%25255d=1', 'filter%255Bsearch]=x'],
+      ['filter', 'filter[search=x', 'filter[=1', 'filter%5Bsearch=x', 'filter[search]=math&filter[ids=1'],
+    ])
+  })
+
   describe(
     rule('may repeat a scalar, and the last value that is not blank counts:', 'L1', 'L3', 'L4'),
     () => {

@@ -61,7 +61,7 @@ contract('An ambiguous or malformed token request', setup, api => {
       },
     )
 
-    test.each(['null', '5', 'true', '["client_credentials"]', '{"toString":"x"}', '[]', '{}'])(
+    test.each(['5', 'true', '["client_credentials"]', '{"toString":"x"}', '[]', '{}'])(
       'is invalid_request if a JSON value is not a string: %s',
       async value => {
         for (const name of NAMES) {
@@ -114,6 +114,12 @@ contract('An ambiguous or malformed token request', setup, api => {
     })
   })
 
+  test('has no credentials in the header if its scheme only begins with Basic', async () => {
+    const other = { authorization: api.basic().authorization.replace('Basic', 'Basic-Ext') }
+    expectOAuthError(await api.tokenByForm(GRANT, other), 401, 'invalid_client')
+    expect((await api.tokenByForm(api.credentials(), other)).status).toBe(200)
+  })
+
   describe('with a body', () => {
     const head = [`POST ${TOKEN} HTTP/1.1`, 'Content-Type: application/x-www-form-urlencoded']
     const padded = (length: number) =>
@@ -136,6 +142,21 @@ contract('An ambiguous or malformed token request', setup, api => {
       const { status, headers, text } = await api.raw([...head, `Content-Length: ${body.length}`], start)
       expect([status, JSON.parse(text)]).toEqual([413, oauthError('invalid_request')])
       expect(headers.get('cache-control')).toBe('no-store')
+    })
+
+    test('with a Content-Encoding is 415, which names what is accepted', async () => {
+      const form = `${new URLSearchParams(api.credentials())}`
+      for (const coding of ['gzip', 'GZIP', 'br', 'identity, gzip']) {
+        const headers = {
+          'content-type': 'application/x-www-form-urlencoded',
+          'content-encoding': coding,
+        }
+        const body = coding === 'gzip' ? Bun.gzipSync(Buffer.from(form)) : form
+        const answer = await api.request(TOKEN, { method: 'POST', headers, body })
+        expectOAuthError(answer, 415, 'invalid_request')
+        expect(answer.headers.get('accept-encoding')).toBe('identity')
+      }
+      expect((await api.tokenByForm(form, { 'content-encoding': 'identity' })).status).toBe(200)
     })
 
     test('is limited to the same size without Content-Length', async () => {

@@ -32,6 +32,23 @@ contract('The token request', setup, api => {
       await expectToken(api, await api.tokenByJson(GRANT, api.basic()))
     })
 
+    test('takes a parameter that is empty, or null in JSON, for one that was left out', async () => {
+      const { client_id = '', ...rest } = api.credentials()
+      const form = `${new URLSearchParams(rest)}`
+      for (const pairs of [`client_id=&client_id=${client_id}`, `client_id=${client_id}&client_id=`])
+        await expectToken(api, await api.tokenByForm(`${form}&${pairs}`))
+      const left = { client_id: null, client_secret: null }
+      await expectToken(api, await api.tokenByJson({ ...GRANT, ...left }, api.basic()))
+      const answer = await api.tokenByJson({ ...api.credentials(), grant_type: null })
+      expectOAuthError(answer, 400, 'unsupported_grant_type')
+    })
+
+    test('may begin with a byte order mark', async () => {
+      const form = `\ufeff${new URLSearchParams(api.credentials())}`
+      await expectToken(api, await api.tokenByForm(form))
+      await expectToken(api, await api.tokenByJson(`\ufeff${JSON.stringify(api.credentials())}`))
+    })
+
     test.each(['', ';charset=UTF-8', '; charset=utf-8'])(
       'accepts the content types of forms and JSON in any case, followed by %j',
       async parameter => {
