@@ -26,6 +26,8 @@ import { asText } from './value-types.ts'
  *   it, before that is sent: ServingDatabase gives a statement that was not sent several attempts.
  * - If a connection ends while a statement waits to be written, it never settles the statement, and that place of its
  *   pool never writes again. This is mended in patches/, and tested in client.test.ts.
+ * - It uses its connections in turn, so that no backend stays warm: patches/ takes the one that was used last. Tested there,
+ *   too.
  * - It returns the stream of a COPY a turn of the event loop late, so that nobody can listen for an earlier error, which
  *   would end the process, and it may leave the socket paused: copy().
  * - Before it connects again, it waits for up to 20 seconds: backoff.

@@ -106,6 +106,17 @@ test('a connection that ends before its statement is written leaves its place to
   expect(await pid()).not.toBe(process)
 })
 
+test('a statement takes the connection that was used last, whose backend is warm', async () => {
+  client = clientOf(startOf(database.url), 4)
+  const opened = await Promise.all(
+    Array.from({ length: 4 }, () => ask('select pg_backend_pid() as pid, pg_sleep(0.2)')),
+  )
+  expect(new Set(opened.map(([row]) => row?.pid)).size).toBe(4)
+  const used = new Set<number>()
+  for (let time = 0; time < 8; time++) used.add(await pid())
+  expect(used.size).toBe(1)
+})
+
 test('a client that is sealed opens no further connection', async () => {
   client = clientOf(startOf(database.url))
   const process = await pid()
