@@ -94,8 +94,8 @@ export const SETTINGS = {
   },
   DOCS: {
     fallback: 'on',
-    meaning: 'The page /docs: on, off, or try, with forms that send requests. /openapi.json is always there.',
-    read: oneOf('on', 'try', 'off'),
+    meaning: 'The page /docs: on or off. /openapi.json is always there.',
+    read: oneOf('on', 'off'),
   },
   TLS_CERT_FILE: {
     meaning: 'The certificate, with its chain, for HTTPS on the port; PEM.',
@@ -152,11 +152,6 @@ function givenFor(name: SettingName, environment: Environment): string | undefin
   const text = environment[name]?.trim()
   // Kubernetes sets NAME_PORT=tcp://ADDRESS:PORT for each service: ADMIN_PORT for one that is called admin.
   return text && !text.startsWith('tcp://') ? text : undefined
-}
-
-/** Gives a setting another default in this process. */
-export function preset(name: SettingName, value: string): void {
-  if (givenFor(name, Bun.env) === undefined) Bun.env[name] = value
 }
 
 /** DATABASE_URL, or what DATABASE_URL_FILE holds. @throws Failure if neither or both are set, or the file is wrong */

@@ -14,8 +14,8 @@ import {
   readAll,
   type Sent,
   text,
-  type Validator,
   type ValuesOf,
+  validator,
   wholeNumber,
 } from './parameters.ts'
 
@@ -43,9 +43,10 @@ const PRESETS: { page: number; offset: number; sort: Sort; order: Order } = {
 export const PAGING = {
   page: one(
     wholeNumber(1, PRESETS.page, MAX_PAGE),
+    100,
     'Page size, not a page number. Values above 100 are reduced to 100.',
   ),
-  offset: one(wholeNumber(0, PRESETS.offset), 'Number of records to skip.'),
+  offset: one(wholeNumber(0, PRESETS.offset), 200, 'Number of records to skip.'),
   sort: oneOrFirst(SORTS, 'An unrecognised value falls back to the default.'),
   order: oneOrFirst(ORDERS, 'Case-insensitive; anything else falls back to ASC.', text => text.toUpperCase()),
 }
@@ -54,32 +55,46 @@ export const PAGING = {
 export const FILTERS = {
   search: one(
     text,
+    'ana ruiz',
     'Case-insensitive partial match on assessment name, first name or last name. Two words also match as first name followed by last name.',
   ),
   start_date: one(
     day,
+    '2026-03-01',
     'Completed on this day or later. A day begins and ends in the time zone of the platform.',
   ),
   end_date: one(
     day,
+    '2026-03-31',
     'Completed on this day, to its end, or earlier. A day begins and ends in the time zone of the platform.',
   ),
-  product_ids: many(id, 'These assessments.'),
-  user_ids: many(id, 'These educators, by platform user ID.'),
-  seids: many(text, 'These educators, by State Educator ID, compared exactly as it was sent.'),
+  product_ids: many(id, [6, 7], 'These assessments.'),
+  user_ids: many(id, [501, 502], 'These educators, by platform user ID.'),
+  seids: many(
+    text,
+    ['1234567890'],
+    'These educators, by State Educator ID, compared exactly as it was sent.',
+  ),
   proctor_ids: many(
     id,
+    [77],
     'Any part of the assessment was supervised by one of these users, by platform user ID.',
   ),
   organization_ids: many(
     id,
+    [12],
     'The assessment belongs to one of these organizations. One outside the scope matches nothing, and is no error.',
   ),
   user_record_status: many(
     oneOf(['active', 'archived']),
+    ['active'],
     'Record status of the educator: active, archived, or both.',
   ),
-  legacy_record: many(boolean, 'true: records migrated from a prior system; false: the others; or both.'),
+  legacy_record: many(
+    boolean,
+    [false],
+    'true: records migrated from a prior system; false: the others; or both.',
+  ),
 }
 
 /** The filters of a request by their bare names; those that were not sent are absent. */
@@ -104,21 +119,18 @@ export const LIST_PARAMETERS: Record<string, Parameter> = {
  * The validator of the list query. TypeBox checks values, and cannot read them from text once: this reads them. It takes
  * what query-string.ts finds, by the names without the brackets of lists; `filter` is a name that cannot be read.
  */
-export const ListQuery: Validator<Record<string, Sent | undefined>, ListQuery> = {
-  '~standard': {
-    version: 1,
-    vendor: 'axport',
-    validate(sent) {
-      const paging = readAll(PAGING, PRESETS, name => ({ name, sent: sent[name] }))
-      const filters = readAll<Filter>(FILTERS, {}, key => {
-        const name = `filter[${key}]`
-        return { name, sent: sent[name] }
-      })
-      const issues = [...(sent.filter ? [UNREADABLE_NAME] : []), ...paging.issues, ...filters.issues]
-      return issues.length > 0 ? { issues } : { value: { ...paging.values, filter: filters.values } }
-    },
+export const ListQuery = validator<Record<string, Sent | undefined>, ListQuery>(
+  Object.fromEntries(Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => [name, schema])),
+  sent => {
+    const paging = readAll(PAGING, PRESETS, name => ({ name, sent: sent[name] }))
+    const filters = readAll<Filter>(FILTERS, {}, key => {
+      const name = `filter[${key}]`
+      return { name, sent: sent[name] }
+    })
+    const issues = [...(sent.filter ? [UNREADABLE_NAME] : []), ...paging.issues, ...filters.issues]
+    return issues.length > 0 ? { issues } : { value: { ...paging.values, filter: filters.values } }
   },
-}
+)
 
 const UNREADABLE_NAME: Issue = {
   message: 'filter must be sent as filter[name]=value or filter[name][]=value',
@@ -126,18 +138,21 @@ const UNREADABLE_NAME: Issue = {
 }
 
 /** The validator of the path of a record: digits, within bigint. */
-export const RecordPath: Validator<{ id: string }, { id: string }> = {
-  '~standard': {
-    version: 1,
-    vendor: 'axport',
-    validate({ id }) {
-      const number = /^\d+$/.test(id) ? canonicalNumber(id) : undefined
-      return number !== undefined && isBigint(number)
-        ? { value: { id: number } }
-        : { issues: [{ message: 'id must be the id of an assessment', path: ['id'] }] }
+export const RecordPath = validator<{ id: string }, { id: string }>(
+  {
+    id: {
+      ...id.schema,
+      description: 'ID of an overall assessment. The `assessment_id` of a part is not found.',
+      examples: [20521],
     },
   },
-}
+  sent => {
+    const number = /^\d+$/.test(sent.id) ? canonicalNumber(sent.id) : undefined
+    return number !== undefined && isBigint(number)
+      ? { value: { id: number } }
+      : { issues: [{ message: 'id must be the id of an assessment', path: ['id'] }] }
+  },
+)
 
 /** The schemas of contract R2, R7 and L6. The documents are rendered by SQL (db/migrations); a test compares them. */
 

@@ -9,9 +9,6 @@ declare module '*.md' {
 declare module '*.css' {
   export { default } from '*.sql'
 }
-declare module '*.browser.js' {
-  export { default } from '*.sql'
-}
 
 // Only the part that is used: the types of npm lack `preferred`.
 declare module 'negotiator' {

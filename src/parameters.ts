@@ -38,15 +38,28 @@ export interface Issue {
   path: string[]
 }
 
-/** A Standard Schema (standardschema.dev), which Elysia takes as a validator. */
+/** A Standard Schema (standardschema.dev), which Elysia takes as a validator, and describes in the OpenAPI document. */
 export interface Validator<Sent, Value> {
   '~standard': {
     version: 1
     vendor: 'axport'
     types?: { input: Sent; output: Value }
     validate(sent: Sent): { value: Value } | { issues: Issue[] }
+    jsonSchema: { input(): JsonSchema }
   }
 }
+
+export const validator = <Sent, Value>(
+  properties: Record<string, JsonSchema>,
+  validate: (sent: Sent) => { value: Value } | { issues: Issue[] },
+): Validator<Sent, Value> => ({
+  '~standard': {
+    version: 1,
+    vendor: 'axport',
+    validate,
+    jsonSchema: { input: () => ({ type: 'object', properties }) },
+  },
+})
 
 /** Reads a table of parameters from what was sent under their names. Those that were not sent are as in `presets`. */
 export function readAll<Values extends object>(
@@ -112,9 +125,9 @@ export const oneOf = <Value extends string>(values: readonly Value[]): Kind<Valu
 })
 
 /** A parameter with one value. Of one that is repeated the last value counts. */
-export const one = <Value>(kind: Kind<Value>, description: string): Parameter<Value> => ({
+export const one = <Value>(kind: Kind<Value>, example: Value, description: string): Parameter<Value> => ({
   kind,
-  schema: { ...kind.schema, description },
+  schema: { ...kind.schema, description, examples: [example] },
   read(sent) {
     const expected = unreadable(sent)
     if (expected) return { expected }
@@ -124,9 +137,13 @@ export const one = <Value>(kind: Kind<Value>, description: string): Parameter<Va
 })
 
 /** A parameter with a list of values. */
-export const many = <Value>(kind: Kind<Value>, description: string): Parameter<Value[]> => ({
+export const many = <Value>(
+  kind: Kind<Value>,
+  examples: unknown[],
+  description: string,
+): Parameter<Value[]> => ({
   kind,
-  schema: { maxItems: MAX_VALUES, type: 'array', items: kind.schema, description },
+  schema: { maxItems: MAX_VALUES, type: 'array', items: kind.schema, description, examples: [examples] },
   read(sent) {
     if (sent.length > MAX_VALUES) return { expected: `at most ${MAX_VALUES} values` }
     const expected = unreadable(sent)
@@ -143,7 +160,7 @@ export const oneOrFirst = <Value extends string>(
   spelled = (text: string) => text,
 ): Parameter<Value> => ({
   kind: oneOf(values),
-  schema: { type: 'string', enum: values, default: values[0], description },
+  schema: { type: 'string', enum: values, default: values[0], description, examples: [values.at(-1)] },
   read: sent => ({
     value: values.find(value => value === spelled(sent.at(-1)?.trim() ?? '')) ?? values[0],
   }),

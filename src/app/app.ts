@@ -13,7 +13,7 @@ import { token } from './token.ts'
 /** Every route of the service. Paths are exact: no trailing slash. Pages are read from the standby, if there is one. */
 export const createApp = (db: ServingDatabase, limits: Limits, monitor: Monitor, standby?: Standby) =>
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
-  new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } })
+  new Elysia({ strictPath: true, handler: { standardHostname: false } })
     .use(requestLog(monitor))
     .mapResponse(respond)
     .use(reference(limits, db))

@@ -9,7 +9,8 @@ import { ListQuery, RecordPath } from '../contract.ts'
 import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import { answering } from './answering.ts'
-import { answerOf, notAllowed } from './errors.ts'
+import { answerOf, HIDDEN, notAllowed, unreadable } from './errors.ts'
+import { listDetail, recordDetail } from './reference/described.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
@@ -18,10 +19,10 @@ export const RETRIEVE = '/api/v1/ax/assessments/:id'
 export function assessments(db: ServingDatabase, counters: Counters, standby?: Standby) {
   const answer = answering(db, counters)
   return (
-    new Elysia({ name: 'assessments', normalize: false })
+    new Elysia({ name: 'assessments' })
       // Before the token is looked at: a wrong method needs none.
-      .all(LIST, ({ request }) => notAllowed(request, 'GET, HEAD', apiError))
-      .all(RETRIEVE, ({ request }) => notAllowed(request, 'GET, HEAD', apiError))
+      .all(LIST, ({ request }) => notAllowed(request, 'GET, HEAD', apiError), HIDDEN)
+      .all(RETRIEVE, ({ request }) => notAllowed(request, 'GET, HEAD', apiError), HIDDEN)
       // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" alone, and
       // without that word it looks into the query, which RFC 9700 §4.3.2 forbids: so it always finds the word.
       .derive(({ headers }) => {
@@ -31,7 +32,7 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
       .use(bearer())
       .derive(({ bearer }) => ({ token: tokenDigestOf(bearer ?? '') }))
       .onError(async ({ code, error, request, token }) => {
-        const wrong = code === 'VALIDATION' ? unreadable(error) : error
+        const wrong = code === 'VALIDATION' ? refusalOf(error) : error
         // What cannot be read is told to a live token alone (docs/decisions.md, "Answers").
         return token && wrong instanceof HttpError && wrong.httpStatus < 500
           ? await answer(request, token, (on, _, digest) => refuse(on, digest, wrong))
@@ -41,9 +42,10 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
         RETRIEVE,
         ({ params, request, token }) =>
           answer(request, token, (on, memory, digest) => retrieveAssessment(on, memory, digest, params.id)),
-        { params: RecordPath },
+        { params: RecordPath, detail: recordDetail() },
       )
-      // As it was sent: Elysia's parser splits at commas, reads lists in brackets, and keeps bad escapes.
+      // Elysia's own query splits at commas, reads lists in brackets, and keeps bad escapes. So the validator gets another
+      // one, and the handler the pairs as they were sent, of which the address of the next page is made.
       .derive(({ request }) => ({ pairs: pairsIn(request.url.replace(/^[^?]*\??/, '')) }))
       .get(
         LIST,
@@ -52,13 +54,12 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
         {
           transform: context => void Object.assign(context, { query: sentIn(context.pairs) }),
           query: ListQuery,
+          detail: listDetail(),
         },
       )
   )
 }
 
-/** The 400 that names each parameter of a list that cannot be read: to drop one would widen the answer. The 404 of a path. */
-function unreadable({ type, all }: Pick<ValidationError, 'type' | 'all'>): HttpError {
-  if (type === 'params') return assessmentNotFound()
-  return new HttpError(400, { errors: all.map(({ message, path }) => ({ message, parameter: path })) })
-}
+/** The 404 of a path, or the 400 of a query. */
+const refusalOf = ({ type, all }: Pick<ValidationError, 'type' | 'all'>): HttpError =>
+  type === 'params' ? assessmentNotFound() : unreadable(all)

@@ -28,6 +28,15 @@ export function methodNotAllowed(allow: 'GET, HEAD' | 'POST', style: ErrorStyle)
   return style(405, `Use ${allow.split(',')[0]}`, { allow })
 }
 
+/** The 400 that names each parameter of a list that cannot be read: to drop one would widen the answer. */
+export function unreadable(issues: { message?: string; path: string | string[] }[]): HttpError {
+  const errors = issues.map(({ message = '', path }) => ({ message, parameter: String(path) }))
+  return new HttpError(400, { errors })
+}
+
+/** Keeps a route out of the OpenAPI document. */
+export const HIDDEN = { detail: { hide: true } }
+
 /** The answer of a path to a method that it does not have. */
 export const notAllowed = (request: Request, allow: 'GET, HEAD' | 'POST', style: ErrorStyle): Answer =>
   answerOf(request, methodNotAllowed(allow, style), style)

@@ -8,6 +8,6 @@ export interface Limits extends BodyLimits {
   headerSize: number
   /** Of a connection without traffic, including when its client does not read: it is closed. */
   idleMs: number
-  /** The reference page: without forms, with forms that send requests, or no page. */
-  docs: 'on' | 'try' | 'off'
+  /** Whether there is a page /docs. */
+  docs: 'on' | 'off'
 }

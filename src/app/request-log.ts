@@ -41,6 +41,8 @@ interface Exchange {
   id: string
   /** Of the client; undefined if its connection had closed before the request was read. */
   address: string | undefined
+  /** Of the other end of the connection: the client, or a proxy. */
+  peer: string | undefined
   /** By performance.now(). */
   started: number
   monitor: Monitor
@@ -50,6 +52,7 @@ interface Exchange {
   delayMs: number
 }
 
+/** By request, and not in Elysia's context: errors and disclosures are answered where there is the request alone. */
 const exchanges = new WeakMap<Request, Exchange>()
 
 /** The id of a request, the address of its client and its arrival, as its log line has them, and where it is reported. */
@@ -57,6 +60,12 @@ export function originOf(request: Request): Exchange {
   const exchange = exchanges.get(request)
   if (!exchange) throw new Error('the request is unknown to the request log')
   return exchange
+}
+
+/** Whether a trusted proxy has sent the request. */
+export function isFromProxy(request: Request): boolean {
+  const { peer, monitor } = originOf(request)
+  return peer !== undefined && monitor.trustedProxies?.check(bare(peer), familyOf(bare(peer))) === true
 }
 
 /** Notes the answer to a request; returns the headers that depend on the request and the state of the service. */
@@ -76,7 +85,8 @@ export function requestLog(monitor: Monitor) {
       const peer = server?.requestIP(request)?.address
       const forwarded = request.headers.get('x-forwarded-for')
       const address = peer && clientAddress(peer, forwarded, monitor.trustedProxies)
-      exchanges.set(request, { id, address, started: performance.now(), monitor, bytes: 0, delayMs: 0 })
+      const started = performance.now()
+      exchanges.set(request, { id, address, peer, started, monitor, bytes: 0, delayMs: 0 })
     })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)

@@ -5,21 +5,21 @@ import { type BodyLimits, tokenParameters } from '../oauth/body.ts'
 import { clientOf, NOT_STORED, oauthError, unsupportedGrantType } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
 import { NOBODY } from './admission.ts'
-import { answerOf, notAllowed } from './errors.ts'
+import { answerOf, HIDDEN, notAllowed } from './errors.ts'
+import { tokenDetail } from './reference/described.ts'
 import { originOf } from './request-log.ts'
 
 export const TOKEN = '/oauth/token'
 
 /** POST /oauth/token: credentials → token, with the errors of OAuth. */
 export const token = (db: ServingDatabase, limits: BodyLimits) =>
-  new Elysia({ name: 'token', normalize: false })
+  new Elysia({ name: 'token' })
     .onError(({ code, error, request }) => {
-      // The parser has seen to everything else that may be wrong with a body.
-      const wrong =
-        code === 'VALIDATION' ? unsupportedGrantType('grant_type must be client_credentials') : error
+      // The parser has refused everything else that may be wrong with a body, and Elysia has wrapped its errors.
+      const wrong = code === 'VALIDATION' ? unsupportedGrantType() : error
       return answerOf(request, code === 'PARSE' ? error.cause : wrong, oauthError)
     })
-    .all(TOKEN, ({ request }) => notAllowed(request, 'POST', oauthError))
+    .all(TOKEN, ({ request }) => notAllowed(request, 'POST', oauthError), HIDDEN)
     .post(
       TOKEN,
       async ({ body, headers, request }) => {
@@ -35,5 +35,10 @@ export const token = (db: ServingDatabase, limits: BodyLimits) =>
         const logFields = { clientId: client.clientId }
         return { status: 200, headers: NOT_STORED, body: [JSON.stringify(issued)], logFields }
       },
-      { parse: tokenParameters(limits), body: TokenRequest },
+      {
+        // The names are for the OpenAPI document: the parser always has a result.
+        parse: [tokenParameters(limits), 'urlencoded', 'json'],
+        body: TokenRequest,
+        detail: tokenDetail(limits),
+      },
     )

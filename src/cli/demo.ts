@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { preset, setting } from '../config.ts'
+import { setting } from '../config.ts'
 import { openDatabase } from '../database/database.ts'
 import { migrate } from '../database/migrate.ts'
 import { rowsOf } from '../database/orm.ts'
@@ -28,7 +28,6 @@ Example: PORT=8080 axport demo`,
   ).action(demo)
 
 async function demo(): Promise<void> {
-  preset('DOCS', 'try')
   // Wrong settings must be found before the preparation, which takes seconds.
   await using serving = new ServingProcess(() => undefined)
   await print('Preparing a database with sample data …\n')
@@ -99,7 +98,10 @@ ${operator} disclosures --user ${userId}
 # ... and remove the educator for good
 ${operator} erase ${userId} --yes
 
-${setting('DOCS') === 'try' ? `# or in a browser, with the client id and the secret of the first line\n${url}/docs\n\n` : ''}Ctrl-C ends it and removes the data.
+# the documentation of the API, for a browser
+${url}/docs
+
+Ctrl-C ends it and removes the data.
 
 `
 }

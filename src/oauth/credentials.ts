@@ -20,7 +20,7 @@ export function clientOf({ client_id: id, client_secret: secret }: TokenRequest,
 }
 
 /** The 400 of a request without a grant_type that is supported. */
-export function unsupportedGrantType(description: string): HttpError {
+export function unsupportedGrantType(description = 'grant_type must be client_credentials'): HttpError {
   return oauthError(400, description, {}, {}, 'unsupported_grant_type')
 }
 

@@ -1,3 +1,4 @@
+import type { BlockList } from 'node:net'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import type { Limits } from '../../src/app/limits.ts'
@@ -69,10 +70,12 @@ export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
   given: TestLimits = {},
+  trustedProxies?: BlockList,
 ): { url: string; pool: ServingDatabase; stop(): Promise<void> } {
   const limits = readLimits({})
   const db = open({ ...limits.pool, ...given }, log)
-  const server = startServer(db, log, { host: '127.0.0.1', port: 0 }, { ...limits.http, ...given })
+  const address = { host: '127.0.0.1', port: 0 }
+  const server = startServer(db, log, address, { ...limits.http, ...given }, { trustedProxies })
   return {
     url: server.url,
     pool: db,

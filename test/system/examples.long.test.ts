@@ -272,7 +272,7 @@ function tokenLines(
     .replace('client_secret=…', `client_secret=${secret}`)
 }
 
-for (const document of ['README.md', 'docs/integrate/quickstart.md'])
+for (const document of ['README.md', 'docs/integrate/guide.md'])
   requires(program('curl')).describe(`the lines of ${document}`, () => {
     test('get a token, and a page with it', async () => {
       const { stdout, stderr, code } = await run(

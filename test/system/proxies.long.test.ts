@@ -96,8 +96,9 @@ for (const { requirement, hasLimits, start } of PROXIES)
       expect(ids).toEqual(Array.from({ length: 250 }, (_, index) => index + 1))
     })
 
-    test('the reference page finds everything that it loads', async () => {
+    test('the reference page shows the public base address, and finds everything that it links', async () => {
       const page = await (await fetch(`${proxy.url}/docs`, trusting)).text()
+      expect(/Base address: <code>(.*?)<\/code>/.exec(page)?.[1]).toBe(proxy.url)
       const addresses = [...page.matchAll(/(?:href|src)="([^"#]+)"/g)].map(([, address = '']) => address)
       expect(addresses).not.toBeEmpty()
       for (const address of addresses) {

@@ -6,41 +6,40 @@ import { ListQuery } from '../../contract.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../database/failures.ts'
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, parametersIn, refuseCoding } from '../../oauth/body.ts'
 import { clientOf, invalidClient, oauthError, unsupportedGrantType } from '../../oauth/credentials.ts'
-import { LIST, RETRIEVE } from '../assessments.ts'
-import { httpErrorOf, methodNotAllowed } from '../errors.ts'
-import { TOKEN } from '../token.ts'
+import { httpErrorOf, methodNotAllowed, unreadable } from '../errors.ts'
 
-/** The errors of a path by status, each with the name of its example. */
+/** The errors of an operation by status, each with the name of its example. Made by the code that answers with them. */
 export type Errors = Record<number, Record<string, HttpError>>
 
+const FORM = 'application/x-www-form-urlencoded'
 const secret = { grant_type: 'client_credentials', client_secret: 'a' } as const
 
-/** The errors of each path, made by the code that answers with them. */
-export const errorsOf = (limits: BodyLimits): Record<string, Errors> => ({
-  [TOKEN]: {
-    400: {
-      grantType: unsupportedGrantType('grant_type must be client_credentials'),
-      repeated: thrown(() => parametersIn('client_id=a&client_id=b', 'application/x-www-form-urlencoded')),
-      inBoth: thrown(() => clientOf(secret, `Basic ${btoa('a:b')}`)),
-      twoHeaders: thrown(() => clientOf(secret, 'Basic a, Basic b')),
-      contentType: thrown(() => parametersIn('', null)),
-      notJson: thrown(() => parametersIn('{', 'application/json')),
-      notObject: thrown(() => parametersIn('[]', 'application/json')),
-      notString: thrown(() => parametersIn('{"grant_type":1}', 'application/json')),
-    },
-    401: { client: invalidClient() },
-    408: { slow: bodyTooSlow(limits.bodyTimeMs) },
-    413: { large: bodyTooLarge(limits.bodySize) },
-    415: { coding: thrown(() => refuseCoding('gzip')) },
-    ...commonErrors('POST', oauthError),
+export const tokenErrors = (limits: BodyLimits): Errors => ({
+  400: {
+    grantType: unsupportedGrantType(),
+    repeated: thrown(() => parametersIn('client_id=a&client_id=b', FORM)),
+    inBoth: thrown(() => clientOf(secret, `Basic ${btoa('a:b')}`)),
+    twoHeaders: thrown(() => clientOf(secret, 'Basic a, Basic b')),
+    contentType: thrown(() => parametersIn('', null)),
+    notJson: thrown(() => parametersIn('{', 'application/json')),
+    notObject: thrown(() => parametersIn('[]', 'application/json')),
+    notString: thrown(() => parametersIn('{"grant_type":1}', 'application/json')),
   },
-  [LIST]: apiErrors({
-    unreadable: unreadable('page=0&filter[user_ids][]=abc'),
+  401: { client: invalidClient() },
+  408: { slow: bodyTooSlow(limits.bodyTimeMs) },
+  413: { large: bodyTooLarge(limits.bodySize) },
+  415: { coding: thrown(() => refuseCoding('gzip')) },
+  ...commonErrors('POST', oauthError),
+})
+
+export const listErrors = (): Errors =>
+  apiErrors({
+    unreadable: unreadable(issuesOf('page=0&filter[user_ids][]=abc')),
     encoding: thrown(() => sentIn(pairsIn('filter[search]=%FF'))),
     tooLong: thrown(() => pairsIn('x'.repeat(MAX_QUERY_BYTES + 1))),
-  }),
-  [RETRIEVE.replace(':id', '{id}')]: { ...apiErrors({}), 404: { notFound: assessmentNotFound() } },
-})
+  })
+
+export const recordErrors = (): Errors => ({ ...apiErrors({}), 404: { notFound: assessmentNotFound() } })
 
 const apiErrors = (ofParameters: Errors[number]): Errors => ({
   400: {
@@ -59,12 +58,10 @@ const commonErrors = (allow: 'GET, HEAD' | 'POST', style: ErrorStyle): Errors =>
   504: { timeout: httpErrorOf(new StatementTimeout(), style) },
 })
 
-function unreadable(queryString: string): HttpError {
+function issuesOf(queryString: string) {
   const read = ListQuery['~standard'].validate(sentIn(pairsIn(queryString)))
-  const issues = 'issues' in read ? read.issues : []
-  return new HttpError(400, {
-    errors: issues.map(({ message, path }) => ({ message, parameter: path.join() })),
-  })
+  if ('value' in read) throw new Error('no issue to show')
+  return read.issues
 }
 
 function thrown(act: () => unknown): HttpError {
