@@ -15,7 +15,10 @@ import { listDetail, recordDetail } from './reference/described.ts'
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
 
-/** The two endpoints of the API. Pages are read from the standby, if there is one. */
+/**
+ * The two endpoints of the API. Pages are read from the standby, if there is one. Each hook names what it takes: of one
+ * that takes the whole context, Elysia believes that it needs cookies, parses them, and makes each Response a second time.
+ */
 export function assessments(db: ServingDatabase, counters: Counters, standby?: Standby) {
   const answer = answering(db, counters)
   return (
@@ -46,16 +49,15 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
       )
       // Elysia's own query splits at commas, reads lists in brackets, and keeps bad escapes. So the validator gets another
       // one, and the handler the pairs as they were sent, of which the address of the next page is made.
-      .derive(({ request }) => ({ pairs: pairsIn(request.url.replace(/^[^?]*\??/, '')) }))
+      .derive(({ request }) => {
+        const pairs = pairsIn(request.url.replace(/^[^?]*\??/, ''))
+        return { pairs, query: sentIn(pairs) }
+      })
       .get(
         LIST,
         ({ pairs, query, request, token }) =>
           answer(request, token, (...on) => listAssessments(...on, query, pairs, standby)),
-        {
-          transform: context => void Object.assign(context, { query: sentIn(context.pairs) }),
-          query: ListQuery,
-          detail: listDetail(),
-        },
+        { query: ListQuery, detail: listDetail() },
       )
   )
 }
