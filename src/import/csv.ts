@@ -1,18 +1,18 @@
-import { pipeline, Readable } from 'node:stream'
-import { CsvError, parse } from 'csv-parse'
 import { Failure, firstThree } from '../errors.ts'
+import type { ByteSource } from './bytes.ts'
+import { type CsvRow, otherSeparator, readRows } from './csv-rows.ts'
 import {
+  BadLine,
   placeOf,
   printable,
   type RecordSource,
-  type SourceRecord,
   TABLE_OF,
   TYPES,
   type Type,
   UnknownNames,
 } from './record.ts'
 import { columnsOf, readCells, requiredColumns } from './rows.ts'
-import { type ByteSource, MAX_LINE, readText } from './text.ts'
+import { BYTE_ORDER_MARK, HAS_MARK, readText } from './text.ts'
 
 /** A file of a folder. */
 export type StoredFile = ByteSource & { name: string }
@@ -24,17 +24,20 @@ type CsvFile = StoredFile & {
   isQuery?: true
 }
 
-/** The CSV files of the folder `where`, in any case and also as .gz. Throws a Failure if none, or one twice. */
-export function csv(stored: StoredFile[], where: string): RecordSource {
-  const plain = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
-  const names = TYPES.map(type => `${TABLE_OF[type]}.csv`)
+const plain = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
+const NAMES = TYPES.map(type => `${TABLE_OF[type]}.csv`)
+
+/** Whether a file of a folder is read: its name may be in any case, and end in .gz. */
+export const isCsvName = (name: string): boolean => NAMES.includes(plain(name))
+
+/** The CSV files of the folder `where`, and the names of all else in it. Throws a Failure if none, or one twice. */
+export function csv(stored: StoredFile[], others: string[], where: string): RecordSource {
   const files = TYPES.flatMap((type, index) => {
-    const [file, ...others] = stored.filter(({ name }) => plain(name) === names[index])
-    if (others.length > 0) throw new Failure(`${where} has ${names[index]} more than once: keep one`)
+    const [file, ...more] = stored.filter(({ name }) => plain(name) === NAMES[index])
+    if (more.length > 0) throw new Failure(`${where} has ${NAMES[index]} more than once: keep one`)
     return file ? [{ ...file, type }] : []
   })
-  if (files.length === 0) throw new Failure(`${where} has none of ${names.join(', ')}`)
-  const others = stored.map(({ name }) => name).filter(name => !names.includes(plain(name)))
+  if (files.length === 0) throw new Failure(`${where} has none of ${NAMES.join(', ')}`)
   return csvSource(files, where, others)
 }
 
@@ -60,34 +63,45 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
       for (const [index, file] of files.entries()) {
         const { name, type, isQuery } = file
         let columns: string[] | undefined
-        let batch: SourceRecord[] = []
         let rows = 0
-        const texts = readText(file, onBytes)
+        const texts = readText(file, { bytes: onBytes, members: () => refuseMembers(name) })
         // Postgres ends the output of a query, or reading it fails.
         const watched = isQuery ? texts : watchEnd(texts, () => unended.add(name))
-        for await (const row of readRows(name, watched)) {
-          if (!columns) {
-            columns = readHeader(file, row.cells, unknown)
-            continue
-          }
-          rows += 1
-          const read = readCells(type, columns, row.cells)
-          batch.push({ place: placeOf(index, isQuery ? rows : row.line), text: row.text, read })
-          if (batch.length < 500) continue
-          yield batch
-          batch = []
+        for await (const batch of readRows(name, watched)) {
+          const header = columns ? undefined : batch.shift()
+          if (header) columns = readHeader(file, header, unknown)
+          if (!columns) continue
+          const names = columns
+          yield batch.map(({ line, cells, text }) => {
+            rows += 1
+            const read = text.startsWith(BYTE_ORDER_MARK)
+              ? new BadLine(HAS_MARK)
+              : readCells(type, names, cells)
+            return { place: placeOf(index, isQuery ? rows : line), text, read }
+          })
         }
         if (!columns) throw new Failure(`${name} is empty: its first row must name the columns`)
-        yield batch
       }
     },
   }
 }
 
+/** Each member may end in a line break. */
+function refuseMembers(name: string): never {
+  const advice = `make it one: gunzip -c ${name} | gzip > whole.csv.gz`
+  throw new Failure(
+    `${name} is several gzip files in one, and nobody can tell whether one is missing: ${advice}`,
+  )
+}
+
 /** The names of the columns; '' for one without a meaning. */
-function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: UnknownNames): string[] {
+function readHeader({ name, type, isQuery }: CsvFile, row: CsvRow, unknown: UnknownNames): string[] {
+  const { line, cells, text } = row
+  if (text.startsWith(BYTE_ORDER_MARK)) throw new Failure(`${name} line ${line}: ${HAS_MARK}`)
   const columns = cells.map(cell => cell.trim().toLowerCase())
   const missing = requiredColumns(type).filter(column => !columns.includes(column))
+  const separator = missing.length > 0 && otherSeparator(text)
+  if (separator) throw new Failure(`${name} ${separator}`)
   if (missing.length > 0) {
     const [lacks, advice] = isQuery
       ? ['gives no', 'name each in the select, as in select key as id, null as seid']
@@ -109,38 +123,4 @@ async function* watchEnd(texts: AsyncIterable<string>, onUnended: () => void) {
     yield text
   }
   if (!/[\r\n]/.test(last)) onUnended()
-}
-
-async function* readRows(name: string, texts: AsyncIterable<string>) {
-  /** The lines before the next row and the blank lines above it, each of which is one character of its raw text. */
-  let lines = 0
-  const lineOf = (raw = '') => lines + 1 + raw.search(/[^\r\n]|$/)
-  const parser = parse({
-    raw: true,
-    relax_column_count: true,
-    skip_empty_lines: true,
-    // All of them, not the one that ends the first line: people join files of several systems.
-    record_delimiter: ['\r\n', '\n', '\r'],
-    max_record_size: MAX_LINE,
-    on_record(parsed) {
-      const { record, raw } = parsed as unknown as { record: string[]; raw: string }
-      const line = lineOf(raw)
-      const text = raw.replace(/^[\r\n]+|[\r\n]$/g, '')
-      // A quoted cell may hold line breaks.
-      lines = line + (text.match(/\r\n|\r|\n/g)?.length ?? 0)
-      return { line, cells: record, text } as never
-    },
-  })
-  const rows = pipeline(Readable.from(texts), parser, () => {})
-  try {
-    yield* rows as unknown as AsyncIterable<{ line: number; cells: string[]; text: string }>
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error
-    // The parser's own message quotes the row, which is personal data.
-    const { code, raw } = error as CsvError & { raw?: string }
-    const place = `${name} line ${lineOf(raw)}`
-    if (code === 'CSV_MAX_RECORD_SIZE')
-      throw new Failure(`${place}: a row longer than ${MAX_LINE} characters: is a closing quote missing?`)
-    throw new Failure(`${place}: a quote is not closed, or stands inside a cell and is not doubled`)
-  }
 }

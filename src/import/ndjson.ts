@@ -1,7 +1,8 @@
 import { Failure } from '../errors.ts'
+import type { ByteSource } from './bytes.ts'
 import { BadLine, orBadLine, type RecordSource, TYPES, UnknownNames } from './record.ts'
 import { readObject, readRow } from './rows.ts'
-import { type ByteSource, MAX_LINE, readText } from './text.ts'
+import { BYTE_ORDER_MARK, LINE_BREAK, MAX_LINE, type OnText, readText } from './text.ts'
 
 /** NDJSON as a source of all types. Only the end line proves that nothing was cut off, or is still being copied. */
 export function ndjson(bytes: ByteSource): RecordSource {
@@ -11,6 +12,7 @@ export function ndjson(bytes: ByteSource): RecordSource {
     unknown.add(type === 'part' ? 'parts' : `${type} lines`, key)
   let count = 0
   let hasEnded = false
+  let hasMembers = false
   return {
     name,
     files: [undefined],
@@ -22,7 +24,10 @@ export function ndjson(bytes: ByteSource): RecordSource {
       hasEnded ? undefined : `${name} has no end line: is it whole? If so, append ${endLine(count)}`,
     size,
     async *read(onBytes) {
-      for await (const lines of readLines(bytes, onBytes))
+      const members = () => {
+        hasMembers = true
+      }
+      for await (const lines of readLines(bytes, { bytes: onBytes, members }))
         yield lines.flatMap(({ number: line, text }) => {
           const object = orBadLine(() => readObject(text))
           const isEnd = !(object instanceof BadLine) && object.type === 'end'
@@ -36,6 +41,10 @@ export function ndjson(bytes: ByteSource): RecordSource {
           const read = object instanceof BadLine ? object : orBadLine(() => readRow(object, onUnknown))
           return [{ place: line, text, read }]
         })
+      if (hasMembers && !hasEnded)
+        throw new Failure(
+          `nothing was loaded: ${name} is several gzip files in one, and nobody can tell whether one is missing: append ${endLine(count)}`,
+        )
     },
   }
 }
@@ -47,19 +56,20 @@ export const endLine = (lines: number): string => JSON.stringify({ type: 'end', 
 export type Line = { number: number; text: string | undefined }
 
 /** The lines in batches as they arrive; blank ones are counted and left out. Throws as readText() does. */
-export async function* readLines(
-  source: ByteSource,
-  onBytes: (bytes: number) => void,
-): AsyncGenerator<Line[]> {
+export async function* readLines(source: ByteSource, on: OnText): AsyncGenerator<Line[]> {
   let number = 0
   let rest = ''
   const finish = (text: string): Line[] => {
     number += 1
     const line = { number, text: text.length > MAX_LINE ? undefined : text }
-    return line.text?.trim() === '' ? [] : [line]
+    return line.text !== undefined && isBlank(line.text) ? [] : [line]
   }
-  for await (const text of readText(source, onBytes)) {
-    const parts = text.split('\n')
+  let last = ''
+  for await (const text of readText(source, on)) {
+    if (text === '') continue
+    // The LF of a CRLF that was cut in two.
+    const parts = text.slice(last === '\r' && text[0] === '\n' ? 1 : 0).split(LINE_BREAK)
+    last = text.at(-1) as string
     parts[0] = rest + parts[0]
     // Enough of a line to see that it is too long.
     rest = (parts.pop() as string).slice(0, MAX_LINE + 1)
@@ -67,3 +77,6 @@ export async function* readLines(
   }
   if (rest !== '') yield finish(rest)
 }
+
+/** A byte order mark is no blank, but JavaScript trims it. */
+const isBlank = (text: string) => text.trim() === '' && !text.startsWith(BYTE_ORDER_MARK)

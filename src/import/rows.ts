@@ -1,6 +1,6 @@
 import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
 import { BadLine, orBadLine, type ReadRecord, ROW_TYPES, type Row, type Type } from './record.ts'
-import { MAX_LINE } from './text.ts'
+import { BYTE_ORDER_MARK, HAS_MARK, MAX_LINE } from './text.ts'
 
 /** Lines of NDJSON and rows of CSV as rows of tables. Checks that need other lines or the database are in SQL. Pure. */
 
@@ -27,15 +27,23 @@ type OnUnknown = (type: Type, key: string) => void
 /** The object of a line of NDJSON; `text` is undefined for a line longer than MAX_LINE. @throws BadLine */
 export function readObject(text: string | undefined): Row {
   if (text === undefined) throw new BadLine(`longer than ${MAX_LINE} characters`)
+  if (text.startsWith(BYTE_ORDER_MARK)) throw new BadLine(HAS_MARK)
   let value: unknown
   try {
-    value = JSON.parse(text)
+    // A reviver is slow, and few lines have digits before a point or an exponent.
+    value = /\d[.eE]/.test(text) ? JSON.parse(text, asWritten as Reviver) : JSON.parse(text)
   } catch {
     throw new BadLine('not valid JSON')
   }
   if (!isObject(value)) throw new BadLine('not a JSON object')
   return value
 }
+
+type Reviver = Parameters<typeof JSON.parse>[1]
+
+/** 1e5 and 9007199254740991.4 as text: they are no ids, but JavaScript rounds both to whole numbers. */
+const asWritten = (_key: string, value: unknown, { source }: { source?: string }) =>
+  typeof value === 'number' && /[.eE]/.test(source ?? '') ? source : value
 
 const isObject = (value: unknown): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

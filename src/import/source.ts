@@ -1,7 +1,7 @@
 import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../errors.ts'
-import { csv, type StoredFile } from './csv.ts'
+import { csv, isCsvName, type StoredFile } from './csv.ts'
 import { ndjson } from './ndjson.ts'
 import type { RecordSource } from './record.ts'
 
@@ -11,7 +11,7 @@ export function openSource(file: string): RecordSource {
     return ndjson({ name: 'standard input', chunks: reading('standard input', () => process.stdin) })
   try {
     const stat = statSync(file)
-    if (stat.isDirectory()) return csv(filesOfFolder(file), `the folder ${file}`)
+    if (stat.isDirectory()) return openFolder(file)
     return ndjson({ name: file, chunks: readFile(file), ...(stat.isFile() && { size: stat.size }) })
   } catch (error) {
     throw unreadable(file, error)
@@ -39,12 +39,20 @@ const REASONS: Record<string, string> = {
   ENOENT: 'there is no such file',
   EACCES: 'this user may not read it',
   EISDIR: 'it is a folder',
+  ELOOP: 'it is a link that leads to itself',
 }
 
-function filesOfFolder(folder: string): StoredFile[] {
+/** All else than the files is not looked at: it may be a link that leads nowhere. */
+function openFolder(folder: string): RecordSource {
   const names = readdirSync(folder).filter(name => !name.startsWith('.'))
-  return names.map(name => {
+  const files = names.filter(isCsvName).map((name): StoredFile => {
     const path = join(folder, name)
-    return { name, size: statSync(path).size, chunks: readFile(path) }
+    try {
+      return { name, size: statSync(path).size, chunks: readFile(path) }
+    } catch (error) {
+      throw unreadable(path, error)
+    }
   })
+  const others = names.filter(name => !isCsvName(name))
+  return csv(files, others, `the folder ${folder}`)
 }

@@ -1,25 +1,28 @@
 import { isUtf8 } from 'node:buffer'
-import { pipeline, Readable } from 'node:stream'
-import { createGunzip } from 'node:zlib'
 import { Failure } from '../errors.ts'
-
-/** Bytes that are read once, from the first to the last. */
-export interface ByteSource {
-  /** Its name in errors: "users.csv". */
-  name?: string
-  /** Compressed or plain bytes, as they are stored. */
-  chunks: AsyncIterable<Uint8Array>
-  /** The number of bytes in `chunks`; unknown for a stream. */
-  size?: number
-}
+import { type ByteSource, begun, inflated } from './bytes.ts'
 
 /** Characters of one line or CSV row. Without a limit, one missing line break would fill the memory. */
 export const MAX_LINE = 1024 * 1024
 
-/** The text of a plain or gzipped source without a byte order mark. Throws a Failure with the number of a bad line. */
+/** What ends a line: people join files of several systems. */
+export const LINE_BREAK = /\r\n|\r|\n/
+
+/** Why a line that begins with this character is bad. readText() takes the one at the beginning of a source away. */
+export const BYTE_ORDER_MARK = '\ufeff'
+export const HAS_MARK = 'begins with a byte order mark: remove the first three bytes of the line'
+
+/** What readText() reports while it reads. */
+export interface OnText {
+  bytes: (bytes: number) => void
+  /** The source is gzip data in several members, see inflated(). */
+  members: () => void
+}
+
+/** The text of a plain or gzipped source without its byte order mark. Throws a Failure with the number of a bad line. */
 export async function* readText(
   { name = 'the data', chunks }: ByteSource,
-  onBytes: (bytes: number) => void,
+  on: OnText,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const failure = (line: number, reason: string) => new Failure(`${name} line ${line}: ${reason}`)
@@ -30,13 +33,17 @@ export async function* readText(
     try {
       return decoder.decode(chunk, { stream: chunk !== undefined })
     } catch {
-      throw failure(line + badLineOf(tail, chunk), 'the text is not UTF-8: export it as UTF-8')
+      const bad = badLineOf(tail, chunk)
+      throw failure(line + bad.breaks, `the text is ${bad.is}: save it as UTF-8`)
     }
   }
+  const bytes = inflated(name, counted(chunks, on.bytes), on.members)
   try {
-    for await (const chunk of inflated(name, counted(chunks, onBytes))) {
+    const { start, all } = await begun(bytes)
+    if (isUtf16(start)) throw failure(1, 'the text is UTF-16: save it as UTF-8')
+    for await (const chunk of all) {
       yield decode(chunk)
-      line += breaksIn(chunk)
+      line += breaksIn(chunk, tail.at(-1))
       tail = Buffer.concat([tail, chunk.subarray(-3)]).subarray(-3)
     }
     yield decode()
@@ -44,22 +51,40 @@ export async function* readText(
     const { code = '', message } = error as NodeJS.ErrnoException
     if (!code.startsWith('Z_')) throw error
     throw failure(line, `the gzip data is damaged or cut short (${message}): fetch or make the file again`)
+  } finally {
+    bytes.return(undefined).catch(() => {})
   }
 }
 
-/** The number of line breaks before the first line that is not UTF-8, counted from the end of `tail`. */
-function badLineOf(tail: Uint8Array, chunk: Uint8Array = new Uint8Array()): number {
+/** UTF-16 begins with a byte order mark, or with a character of ASCII, which has a zero byte before or after it. */
+function isUtf16([first, second]: Uint8Array): boolean {
+  if (second === undefined) return false
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || !first || !second
+}
+
+/** The line breaks between `tail` and the first line that is not UTF-8, and what the text is instead. */
+function badLineOf(tail: Uint8Array, chunk: Uint8Array = new Uint8Array()): { breaks: number; is: string } {
   // The tail may begin in the middle of a character that was decoded.
   const begin = tail.findIndex(byte => (byte & 0xc0) !== 0x80)
   const bytes = Buffer.concat([tail.subarray(begin === -1 ? tail.length : begin), chunk])
   // A line break is never a part of another character.
-  const lines = bytes.toString('latin1').split('\n')
-  return lines.findIndex(line => !isUtf8(Buffer.from(line, 'latin1'))) - breaksIn(tail)
+  const lines = bytes.toString('latin1').split(LINE_BREAK)
+  const index = lines.findIndex(line => !isUtf8(Buffer.from(line, 'latin1')))
+  const is = isWindows1252(lines[index] ?? '') ? 'Windows-1252, as it seems' : 'not UTF-8'
+  return { breaks: index - breaksIn(tail), is }
 }
 
-function breaksIn(bytes: Uint8Array): number {
-  let breaks = 0
+/** Whether no character beyond ASCII is UTF-8, and none is a byte that Windows-1252 leaves unused. */
+const isWindows1252 = (line: string) =>
+  !/[\x81\x8d\x8f\x90\x9d]/.test(line) &&
+  /^[\x00-\x7f\ufffd]*$/.test(new TextDecoder().decode(Buffer.from(line, 'latin1')))
+
+/** @param before the byte before: a CRLF may be cut in two, and counts as one at its CR */
+function breaksIn(bytes: Uint8Array, before?: number): number {
+  let breaks = before === 0x0d && bytes[0] === 0x0a ? -1 : 0
   for (let at = bytes.indexOf(0x0a); at !== -1; at = bytes.indexOf(0x0a, at + 1)) breaks += 1
+  for (let at = bytes.indexOf(0x0d); at !== -1; at = bytes.indexOf(0x0d, at + 1))
+    if (bytes[at + 1] !== 0x0a) breaks += 1
   return breaks
 }
 
@@ -67,29 +92,5 @@ async function* counted(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: numb
   for await (const chunk of chunks) {
     onBytes(chunk.byteLength)
     yield chunk
-  }
-}
-
-/** Gzip is recognized by its first bytes, not by the file's name: standard input has none. */
-async function* inflated(name: string, chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    let start: Uint8Array = new Uint8Array()
-    while (start.length < 4) {
-      const next = await chunks.next()
-      if (next.done) break
-      start = Buffer.concat([start, next.value])
-    }
-    if (/^PK(\x03\x04|\x05\x06)/.test(Buffer.from(start).toString('latin1', 0, 4)))
-      throw new Failure(`${name} is a zip: unzip it, and import the folder`)
-    const all = (async function* () {
-      if (start.length > 0) yield start
-      yield* chunks
-    })()
-    if (start[0] === 0x1f && start[1] === 0x8b)
-      yield* pipeline(Readable.from(all), createGunzip(), () => {}) as AsyncIterable<Uint8Array>
-    else yield* all
-  } finally {
-    // A consumer that stops before `all` is read would leave the file open. Not awaited: a pipe may never answer.
-    chunks.return(undefined).catch(() => {})
   }
 }

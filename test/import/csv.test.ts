@@ -92,7 +92,9 @@ describe('imported CSV files', () => {
     const onReject = (reject: Reject) => void rejects.push(`${describePlace(reject)}: ${reject.text}`)
     await loadFiles({ 'users.csv': `${users}x,"g\r\n\r\nh",,,,,\r\ny,i,,,,,\r\n` }, { onReject })
     expect(rejects).toEqual(['users.csv line 10: x,"g\r\n\r\nh",,,,,', 'users.csv line 13: y,i,,,,,'])
-    await expect(loadFiles({ 'users.csv': `${users}5,"x"y\n` })).rejects.toThrow('users.csv line 10: a quote')
+    await expect(loadFiles({ 'users.csv': `${users}5,"x"y\n` })).rejects.toThrow(
+      'users.csv line 10: the quote',
+    )
   })
 
   test('may be gzipped and have capitals in their names', async () => {

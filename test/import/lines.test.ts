@@ -7,6 +7,8 @@ import { type Line, readLines } from '../../src/import/ndjson.ts'
 import { MAX_LINE } from '../../src/import/text.ts'
 import { holds } from '../support/property.ts'
 
+const IGNORED = { bytes: () => {}, members: () => {} }
+
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
 async function* yielding(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -16,7 +18,7 @@ async function* yielding(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Arra
 async function read(...chunks: Uint8Array[]): Promise<Line[]> {
   const lines: Line[] = []
   const source = { name: 'a.ndjson', chunks: yielding(chunks) }
-  for await (const batch of readLines(source, () => {})) lines.push(...batch)
+  for await (const batch of readLines(source, IGNORED)) lines.push(...batch)
   return lines
 }
 
@@ -27,15 +29,14 @@ function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   return pieces
 }
 
-/** A line without the carriage return of a CRLF. JSON counts the carriage return as white space. */
-const withoutReturn = ({ number, text }: Line) => ({ number, text: text?.replace(/\r$/, '') })
-
 /** The lines of a text, by the simplest reading of the format. */
 const expected = (text: string) =>
   text
+    .replaceAll('\r\n', '\n')
+    .replaceAll('\r', '\n')
     .split('\n')
-    .map((line, index) => ({ number: index + 1, text: line.replace(/\r$/, '') }))
-    .filter(line => line.text.trim() !== '')
+    .map((text, index) => ({ number: index + 1, text }))
+    .filter(({ text }) => text.trim() !== '' || text.startsWith('\ufeff'))
 
 const failure = (promise: Promise<unknown>) =>
   promise.then(
@@ -47,7 +48,7 @@ const nextTurn = () => new Promise(resolve => setImmediate(resolve))
 
 describe('lines', () => {
   test('are numbered from 1; blank lines are skipped but counted', async () => {
-    expect((await read(utf8('a\n\n \t\r\nb\n\nc\n'))).map(withoutReturn)).toEqual([
+    expect(await read(utf8('a\n\n \t\r\nb\n\nc\n'))).toEqual([
       { number: 1, text: 'a' },
       { number: 4, text: 'b' },
       { number: 6, text: 'c' },
@@ -59,11 +60,11 @@ describe('lines', () => {
       .array(
         fc.oneof(
           fc.string({ unit: 'binary' }).filter(part => part.isWellFormed()),
-          fc.constantFrom('\n', '\r\n', ' ', 'é', '👩‍🏫'),
+          fc.constantFrom('\n', '\r\n', '\r', ' ', 'é', '👩‍🏫'),
         ),
       )
       .map(parts => parts.join(''))
-      .filter(text => !text.startsWith('\ufeff'))
+      .filter(text => !/^\ufeff|^.?\0/.test(text))
     const cuts = fc.array(fc.nat(40), { maxLength: 60 })
     await holds(
       fc.asyncProperty(text, cuts, fc.boolean(), async (text, sizes, isGzipped) => {
@@ -75,7 +76,7 @@ describe('lines', () => {
           start += size
         }
         const lines = await read(...chunks, bytes.slice(start))
-        expect(lines.map(withoutReturn)).toEqual(expected(text))
+        expect(lines).toEqual(expected(text))
       }),
       { runs: 300, thorough: 3000 },
     )
@@ -100,15 +101,21 @@ describe('a byte order mark', () => {
 })
 
 describe('text that is not UTF-8', () => {
+  const NOT = 'not UTF-8'
+  const WINDOWS = 'Windows-1252, as it seems'
   test.each([
-    ['a lone continuation byte', 1, [0x61, 0x80, 0x0a]],
-    ['Latin-1', 1, [0x5a, 0x6f, 0xeb, 0x0a]],
-    ['UTF-16', 1, [0xff, 0xfe, 0x7b, 0x00]],
-    ['a character that is cut short by a line break', 2, [0x61, 0x0a, 0xe6, 0x9d, 0x0a, 0x61, 0x0a]],
-    ['a character that is cut short by the end', 3, [0x0a, 0x61, 0x0a, 0xe6, 0x9d]],
-    ['an encoded surrogate', 1, [0xed, 0xa0, 0x80]],
-  ])('is refused with its line number: %s', async (_, line, bytes) => {
-    const message = `a.ndjson line ${line}: the text is not UTF-8: export it as UTF-8`
+    ['a lone continuation byte', 1, [0x61, 0x81, 0x0a], NOT],
+    ['Windows-1252', 1, [0x5a, 0x6f, 0xeb, 0x0a], WINDOWS],
+    ['Windows-1252 after CR', 3, [0x61, 0x0d, 0x0d, 0x93, 0x6f, 0x94], WINDOWS],
+    ['Windows-1252 after CRLF', 3, [0x61, 0x0d, 0x0a, 0x0d, 0x0a, 0x80], WINDOWS],
+    ['UTF-16, low byte first', 1, [0xff, 0xfe, 0x7b, 0x00], 'UTF-16'],
+    ['UTF-16, high byte first', 1, [0xfe, 0xff, 0x00, 0x7b], 'UTF-16'],
+    ['UTF-16 without a byte order mark', 1, [0x7b, 0x00, 0x7d, 0x00], 'UTF-16'],
+    ['UTF-16 without a byte order mark, high byte first', 1, [0x00, 0x7b, 0x00, 0x7d], 'UTF-16'],
+    ['a character that is cut short by a line break', 2, [0x61, 0x0a, 0xe6, 0x9d, 0x0a, 0x61, 0x0a], NOT],
+    ['a character that is cut short by the end', 3, [0x0a, 0x61, 0x0a, 0xe6, 0x9d], NOT],
+  ])('is refused with its line number: %s', async (_, line, bytes, is) => {
+    const message = `a.ndjson line ${line}: the text is ${is}: save it as UTF-8`
     expect(await failure(read(new Uint8Array(bytes)))).toBe(message)
     expect(await failure(read(...cut(new Uint8Array(bytes), 1)))).toBe(message)
     expect(await failure(read(gzipSync(new Uint8Array(bytes))))).toBe(message)
@@ -137,10 +144,12 @@ test.each([
     await new Promise(() => {})
   }
   const reading = (async () => {
-    for await (const _ of readLines({ chunks: chunks() }, () => {}));
+    for await (const _ of readLines({ chunks: chunks() }, IGNORED));
   })()
   const timeout = Bun.sleep(5000).then(() => 'it waits for more')
-  expect(await Promise.race([failure(reading), timeout])).toMatch(/^the data line 1: the text is not UTF-8/)
+  expect(await Promise.race([failure(reading), timeout])).toMatch(
+    /^the data line 1: the text is Windows-1252/,
+  )
 })
 
 describe('a line longer than the limit', () => {
@@ -180,7 +189,7 @@ describe('a line longer than the limit', () => {
       Bun.gc(true)
       const before = process.memoryUsage.rss()
       const lines = []
-      for await (const batch of readLines({ chunks: chunks() }, () => {})) lines.push(...batch)
+      for await (const batch of readLines({ chunks: chunks() }, { bytes() {}, members() {} })) lines.push(...batch)
       console.log(JSON.stringify({ lines, grown: most - before }))`
     const { lines, grown } = await Bun.$`${process.execPath} -e ${script}`.json()
     expect(lines).toEqual([{ number: 1 }, { number: 2, text: 'b' }])
@@ -193,7 +202,7 @@ describe('gzip', () => {
   const advice =
     /^a\.ndjson line \d+: the gzip data is damaged or cut short .*: fetch or make the file again$/
 
-  test('may have several members, as written by cat a.gz b.gz', async () => {
+  test('may have several members, as written by cat a.gz b.gz, which is reported', async () => {
     const members = Buffer.concat([gzipSync('a\nb'), gzipSync('c\n'), gzipSync(''), gzipSync('d')])
     const lines = [
       { number: 1, text: 'a' },
@@ -202,6 +211,27 @@ describe('gzip', () => {
     ]
     expect(await read(members)).toEqual(lines)
     expect(await read(...cut(members, 5))).toEqual(lines)
+    const isReported = async (bytes: Uint8Array) => {
+      let reports = 0
+      const on = { ...IGNORED, members: () => void reports++ }
+      for await (const _ of readLines({ chunks: yielding(cut(bytes, 7)) }, on));
+      return reports
+    }
+    expect(await isReported(members)).toBe(1)
+    expect(await isReported(Buffer.concat([gzipSync('a'), gzipSync('')]))).toBe(1)
+    expect(await isReported(compressed)).toBe(0)
+    expect(await isReported(gzipSync(''))).toBe(0)
+  })
+
+  test.each([
+    ['zero bytes', [Buffer.alloc(8)]],
+    ['a zero byte', [Buffer.alloc(1)]],
+    ['zero bytes and another member', [Buffer.alloc(3), gzipSync('b\n')]],
+  ])('is refused if %s follow', async (_, rest) => {
+    const bytes = Buffer.concat([gzipSync('a\n'), ...rest])
+    const message = 'a.ndjson is damaged: other bytes follow its gzip data: fetch or make the file again'
+    expect(await failure(read(bytes))).toBe(message)
+    for (const size of [1, 5, 22]) expect(await failure(read(...cut(bytes, size)))).toBe(message)
   })
 
   test.each([2, 3, 9, 10, 11, 40, compressed.length - 9, compressed.length - 8, compressed.length - 1])(
@@ -223,9 +253,7 @@ describe('gzip', () => {
     for (let place = 12; place < compressed.length; place += 3) {
       const damaged = Buffer.from(compressed)
       damaged.writeUInt8(damaged.readUInt8(place) ^ 0x55, place)
-      expect(await failure(read(damaged))).toMatch(
-        /^a\.ndjson line \d+: the (gzip data is damaged|text is not UTF-8)/,
-      )
+      expect(await failure(read(damaged))).toMatch(/^a\.ndjson line \d+: the (gzip data is damaged|text is )/)
     }
   })
 
@@ -242,7 +270,7 @@ describe('gzip', () => {
       throw new Error('the disk is broken')
     }
     const reading = (async () => {
-      for await (const _ of readLines({ chunks: breaking() }, () => {}));
+      for await (const _ of readLines({ chunks: breaking() }, IGNORED));
     })()
     expect(String(await failure(reading))).toContain('the disk is broken')
     expect(String(await failure(reading))).not.toContain('gzip')
@@ -269,7 +297,7 @@ describe('a source', () => {
           isReleased = true
         }
       }
-      const lines = readLines({ chunks: chunks() }, () => {})
+      const lines = readLines({ chunks: chunks() }, IGNORED)
       await lines.next()
       // Enough turns of the event loop for a source without backpressure to be read to its end.
       for (let turn = 0; turn < 200; turn++) await nextTurn()
@@ -284,7 +312,10 @@ describe('a source', () => {
   test('reports the stored bytes of each chunk', async () => {
     const chunks = cut(gzipSync('a\n'.repeat(100_000)), 50)
     const sizes: number[] = []
-    for await (const _ of readLines({ chunks: yielding(chunks) }, size => sizes.push(size)));
+    for await (const _ of readLines(
+      { chunks: yielding(chunks) },
+      { ...IGNORED, bytes: size => void sizes.push(size) },
+    ));
     expect(sizes).toEqual(chunks.map(({ length }) => length))
   })
 })

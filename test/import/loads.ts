@@ -149,6 +149,7 @@ export function sourceOf(lines: Line[], format: Format): RecordSource {
   const stored = Object.entries(rows).filter(([, of]) => of.length > 0)
   return csv(
     stored.map(([name, of]) => ({ name: `${name}.csv`, chunks: chunksOf(csvOf(of)) })),
+    [],
     'the folder',
   )
 }

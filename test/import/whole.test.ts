@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { gzipSync } from 'node:zlib'
 import { Failure } from '../../src/errors.ts'
+import { importSource } from '../../src/import/import.ts'
+import { ndjson } from '../../src/import/ndjson.ts'
 import type { ImportResult } from '../../src/import/result.ts'
 import { assessment, educator, ndjsonOf, organization, REFERENCED, range } from '../support/fixtures.ts'
-import { everything, idsOf, importLines, importText, useDatabase } from '../support/import.ts'
+import { everything, idsOf, importLines, importText, problems, useDatabase } from '../support/import.ts'
 import { NO_JSON } from '../support/wordings.ts'
 
 const TWO = [organization(1), organization(2)]
@@ -50,6 +53,28 @@ describe('an import', () => {
     const expected = `nothing was loaded: the data ${message}; is the source whole?`
     expect(await refusal(() => load(lines))).toBe(expected)
     expect(await refusal(() => load(lines, { onReject: () => {} }))).toBe(expected)
+  })
+
+  test('of several gzip files in one needs the end line', async () => {
+    const gzipped = (...parts: object[][]) => {
+      const bytes = Buffer.concat(parts.map(lines => gzipSync(ndjsonOf(lines))))
+      const chunks = (async function* () {
+        yield bytes
+      })()
+      return importSource(database.sql, ndjson({ chunks }), () => {})
+    }
+    expect(await refusal(() => gzipped(TWO.slice(0, 1), TWO.slice(1)))).toBe(
+      'nothing was loaded: the data is several gzip files in one, and nobody can tell whether one is missing: append {"type":"end","lines":2}',
+    )
+    expect(await gzipped(TWO)).toMatchObject({ loaded: true, lines: 2 })
+    expect(await gzipped(TWO, [end(2)])).toMatchObject({ loaded: true, lines: 2 })
+  })
+
+  test('names the line of each byte order mark, also of a second one at the beginning', async () => {
+    const [one, two] = TWO.map(line => JSON.stringify(line))
+    const result = await importText(database.sql, `\ufeff\ufeff${one}\r\n${two}\r\ufeff${two}\n\ufeff\n`)
+    const reason = 'begins with a byte order mark: remove the first three bytes of the line'
+    expect(problems(result)).toEqual([`1: ${reason}`, `3: ${reason}`, `4: ${reason}`])
   })
 
   test('with --sync needs the end line, with --rejects too', async () => {
