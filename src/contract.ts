@@ -73,7 +73,7 @@ export const FILTERS = {
   seids: many(
     text,
     ['1234567890'],
-    'These educators, by State Educator ID, compared exactly as it was sent.',
+    'These educators, by State Educator ID, compared character by character.',
   ),
   proctor_ids: many(
     id,

@@ -79,8 +79,8 @@ export function readAll<Values extends object>(
   return { values, issues }
 }
 
-/** White space around a value is ignored, except in free text, which is compared as it was sent. */
-export const text: Kind<string> = { schema: { type: 'string' }, expected: 'text', read: text => text }
+/** Blanks around a value have no meaning, here as in those below. */
+export const text: Kind<string> = { schema: { type: 'string' }, expected: 'text', read: text => text.trim() }
 
 /** A string of digits: an id may be beyond the precise numbers of JavaScript, and beyond bigint. */
 export const id: Kind<string> = {

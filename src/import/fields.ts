@@ -80,10 +80,14 @@ function readName(value: unknown): string {
   return text
 }
 
-/** A blank seid was never recorded (contract F16). */
+/** A text without the blanks around it, which people and filters do not see. A blank seid was never recorded (contract F16). */
 function readSeid(value: unknown): string | null {
-  const text = readText(value)
-  if (text.trim() === '') return null
+  const text = readText(value).trim()
+  if (text === '') return null
+  if (/^(null|n\/a|#n\/a|none|nan|undefined|\\n)$/i.test(text))
+    throw new BadLine('must be empty where it was never recorded, and not a word for that')
+  if (/^\d+([.,]\d+)?e\+\d+$/i.test(text))
+    throw new BadLine('was rounded, as spreadsheets do: export it as text')
   // Filters refuse the same characters, see assessments/query-string.ts.
   if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadLine('holds a character that no filter can ask for')
   return text

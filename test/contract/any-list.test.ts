@@ -66,7 +66,7 @@ function settle(data: Platform, drawn: Draft): Question {
   const pools: Record<ListFilter, string[]> = {
     product_ids: data.products.map(row => String(row.id)),
     user_ids: data.users.map(row => String(row.id)),
-    seids: SEIDS,
+    seids: [...SEIDS, ' 7', '0012\u00a0 ', 'null'],
     proctor_ids: data.users.map(row => String(row.id)),
     organization_ids: data.organizations.map(row => String(row.id)),
     user_record_status: ['active', 'archived'],

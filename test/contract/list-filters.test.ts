@@ -88,6 +88,7 @@ contract('The list', setup, api => {
       ],
       ['by seids compares texts, including leading zeros', 'filter[seids][]=00123', [3]],
       ['by seids compares whole seids', 'filter[seids][]=12345&filter[seids][]=23&filter[seids][]=%25', []],
+      ['by seids ignores the blanks around a value', 'filter[seids][]=%20123%C2%A0&filter[seids][]=+', [5]],
       ['by an unknown seid is empty', 'filter[seids][]=nobody', []],
       [
         rule('by seids never matches an educator without a seid', 'F16'),

@@ -140,6 +140,20 @@ describe('a valid line', () => {
   test('with a blank seid has none; leading zeros of a seid stay', () => {
     for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBeNull()
     expect(readObject({ ...valid.user, seid: '0012' }).row.seid).toBe('0012')
+    for (const seid of ['Null Island', '1E5', 'NA', '12.5e'])
+      expect(readObject({ ...valid.user, seid }).row.seid).toBe(seid)
+  })
+
+  test('has its seid without the blanks around it', () => {
+    for (const seid of [' 1 2\u00a0', '\t1 2', '1 2\r\n'])
+      expect(readObject({ ...valid.user, seid }).row.seid).toBe('1 2')
+    const columns = ['id', 'name', 'seid']
+    expect(rows.readCells('user', columns, ['1', 'x', ' 00123 '])).toMatchObject({ row: { seid: '00123' } })
+  })
+
+  test('may have numbers of any form in keys without a meaning, and in its texts', () => {
+    const name = '1.5e3 "2.5"'
+    expect(readObject({ ...valid.user, score: 1.5, big: 1e300, name }).row).toMatchObject({ id: 501, name })
   })
 
   test.each([
@@ -215,7 +229,41 @@ describe('a bad line', () => {
       expect(reason({ ...valid.user, seid: `1${character}2` })).toBe(
         'seid holds a character that no filter can ask for',
       )
-    expect(readObject({ ...valid.user, seid: ' 1 2\u00a0' }).row.seid).toBe(' 1 2\u00a0')
+  })
+
+  test.each(['NULL', 'null', 'N/A', 'n/a', '#N/A', 'None', 'NaN', 'undefined', '\\N', ' NULL '])(
+    'has the seid %p, which is a word for none',
+    seid => {
+      expect(reason({ ...valid.user, seid })).toBe(
+        'seid must be empty where it was never recorded, and not a word for that',
+      )
+    },
+  )
+
+  test.each(['1.23457E+11', '1,2e+9', '9E+05'])('has the seid %p, which was rounded', seid => {
+    expect(reason({ ...valid.user, seid })).toBe('seid was rounded, as spreadsheets do: export it as text')
+  })
+
+  test.each(['1e5', '1E2', '9007199254740991.4', '1.0', '12e0', '0.1e1'])(
+    'has the id %s, which is a whole number only after rounding',
+    id => {
+      const text = JSON.stringify(multi)
+      for (const field of ['"id":9001', '"user_id":501'])
+        expect(reasonOfText(text.replace(field, field.replace(/\d+$/, id)))).toBe(
+          `${field.split('"')[1]} ${NO_ID}`,
+        )
+      expect(reasonOfText(text.replace('"proctor_id":77', `"proctor_id":${id}`))).toBe(
+        `parts[0].proctor_id ${NO_ID}`,
+      )
+      const read = rows.readCells('organization', ['id', 'name'], [id, 'x'])
+      expect(read).toBeInstanceOf(BadLine)
+    },
+  )
+
+  test('begins with a byte order mark', () => {
+    expect(reasonOfText(`\ufeff${JSON.stringify(valid.user)}`)).toBe(
+      'begins with a byte order mark: remove the first three bytes of the line',
+    )
   })
 
   test.each(['organization', 'product', 'user'] as const)('of type %s has a blank name', type => {

@@ -118,7 +118,7 @@ function matches({ assessment, user, record }: View, request: ListRequest): bool
     has('user_ids', isId(assessment.user_id)) &&
     has('organization_ids', isId(assessment.organization_id)) &&
     has('proctor_ids', value => record.results.some(part => isId(part.proctor_id)(value))) &&
-    has('seids', value => user.seid !== null && user.seid === value) &&
+    has('seids', value => user.seid !== null && user.seid === value.trim()) &&
     has('user_record_status', value => user.record_status === value) &&
     has('legacy_record', value => assessment.legacy_record === /^(true|1)$/i.test(value)) &&
     (start_date === undefined || isBlank(start_date) || record.certified_on >= start_date) &&
