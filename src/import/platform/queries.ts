@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
 import { TABLE_OF, TYPES, type Type } from '../record.ts'
+import { LINE_BREAK } from '../text.ts'
 
 /** A query on the platform's database: one select that gives the rows of a type. */
 export interface Query {
@@ -54,7 +55,7 @@ function readQuery(path: string, file: string): Pick<Query, 'text' | 'digest'> {
   } catch (error) {
     throw new Failure(`${file} cannot be read (${(error as { code?: string }).code})`)
   }
-  if (withoutEnd(text).trim() === '') throw new Failure(`${file} is empty: write a select into it`)
+  if (withoutEnd(text) === '') throw new Failure(`${file} is empty: write a select into it`)
   return { text, digest: createHash('sha256').update(text).digest('hex') }
 }
 
@@ -65,9 +66,16 @@ const AFTER = '\n) to stdout (format csv, header)'
 /** The statement that gives the rows of a query as CSV. */
 export const rowsStatement = ({ text }: Query): string => BEFORE + withoutEnd(text) + AFTER
 
-/** The text without its last semicolon, which would end the statement around it. */
-const withoutEnd = (text: string): string =>
-  text.replace(/^\ufeff/, '').replace(/;(?=(\s|--[^\n]*(\n|$))*$)/, '')
+/** What SQL is made of, as far as a semicolon may stand in it: texts, names, comments, blanks, and any other character. */
+const TOKENS = /'[^']*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|(?<comment>--[^\r\n]*|\/\*[\s\S]*?\*\/|\s+)|[\s\S]/g
+
+/** The text without the semicolons at its end, which would end the statement around it. Comments may stand after them. */
+function withoutEnd(text: string): string {
+  const tokens = [...text.replace(/^\ufeff+/, '').matchAll(TOKENS)]
+  const last = tokens.findLastIndex(({ 0: token, groups }) => token !== ';' && groups?.comment === undefined)
+  if (last === -1) return ''
+  return tokens.map(([token], index) => (index > last && token === ';' ? '' : token)).join('')
+}
 
 /**
  * The line of a query's file at which an error stands.
@@ -77,6 +85,6 @@ const withoutEnd = (text: string): string =>
 export function lineAt({ text }: Query, statement: string, position: number): number | undefined {
   const before = [...statement].slice(0, position - 1).join('')
   // The query begins on the second line.
-  const line = before.split('\n').length - 1
-  return line >= 1 && line <= text.split('\n').length ? line : undefined
+  const line = before.split(LINE_BREAK).length - 1
+  return line >= 1 && line <= text.split(LINE_BREAK).length ? line : undefined
 }
