@@ -162,13 +162,23 @@ begin
 end
 $$;
 
--- Another time zone may move every certified_on.
+-- Another time zone may move every certified_on, but not that of a day without a time: it is stored as its start, and
+-- becomes its start in the other zone. An instant at the start of a day is taken for one. If the other zone does not have
+-- the day (Apia has no 2011-12-30), it becomes the next one.
 create function time_zone_changed() returns trigger
 language plpgsql set search_path from current as $$
 begin
   if not exists (select from pg_timezone_names where name = new.time_zone) then
     raise invalid_parameter_value using message = format('unknown time zone %L', new.time_zone);
   end if;
+  -- SQL may not write assessments of erased people (0002), which are not exported.
+  update assessments
+  set certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone new.time_zone
+  where certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone old.time_zone
+    and user_id not in (select user_id from erasures);
+  update assessment_parts
+  set certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone new.time_zone
+  where certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone old.time_zone;
   perform refresh_export_records(array(select id from assessments));
   return null;
 end

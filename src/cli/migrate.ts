@@ -26,7 +26,8 @@ export const migrateCommand = () =>
     'migrate',
     'Create or upgrade the tables. Safe to repeat, and to run twice at once.',
     `Dates in the API are days in the platform's time zone. The time zone is stored in the database; to
-change it renders every record again. Repeat both --grant options after an upgrade.
+change it renders every record again. What was given as a day, and any instant at midnight, keeps its
+day. Repeat both --grant options after an upgrade.
 
 Example: axport migrate --time-zone America/New_York`,
   )
@@ -54,9 +55,13 @@ Example: axport migrate --time-zone America/New_York`,
           await say(`executables whose schema is ${done.compatible_with} or newer can still serve`)
         }
         if (timeZone !== undefined) {
-          const changed = await setTimeZone(sql, timeZone)
-          done.time_zone = { name: timeZone, changed }
+          const { isChanged: changed, days } = await setTimeZone(sql, timeZone)
+          done.time_zone = { name: timeZone, changed, days }
           await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
+          if (days > 0)
+            await say(
+              `${days} assessments and parts were completed at a midnight, as days are: they keep their day`,
+            )
         }
         if (disclosures !== undefined || disclosuresKeep !== undefined)
           done.disclosures = await switchDisclosing(sql, disclosures, disclosuresKeep, say)

@@ -3,8 +3,11 @@ import { Failure } from '../errors.ts'
 import { rowsOf } from './orm.ts'
 import { type CommandSql, transact } from './transact.ts'
 
-/** Sets the time zone and renders every record anew; returns whether it changed. @throws Failure for an unusable one */
-export async function setTimeZone(db: CommandSql, timeZone: string): Promise<boolean> {
+/**
+ * Sets the time zone and renders every record anew; returns whether it changed, and the number of assessments and parts that
+ * have a day without a time and keep it. @throws Failure for an unusable one
+ */
+export async function setTimeZone(db: CommandSql, timeZone: string) {
   // Postgres also accepts localtime, a setting of the server's machine; Factory, a machine without that setting; and
   // posix/ and right/, copies of the zones that not every server has, right/ with leap seconds.
   const [known] = await rowsOf(
@@ -18,10 +21,20 @@ export async function setTimeZone(db: CommandSql, timeZone: string): Promise<boo
       `there is no time zone ${timeZone} that is the same on every server: give one as Area/City, for example Europe/Berlin`,
     )
   return await transact(db, async client => {
+    await rowsOf(client, sql`select lock_export()`)
+    const [{ days } = { days: 0 }] = await rowsOf<{ days: number }>(client, DAYS)
     const changed = await rowsOf(
       client,
       sql`update export_state set time_zone = ${timeZone} where time_zone <> ${timeZone} returning 1`,
     )
-    return changed.length > 0
+    const isChanged = changed.length > 0
+    return { isChanged, days: isChanged ? days : 0 }
   })
 }
+
+/** As the trigger on the time zone recognizes them, see db/migrations/0006. */
+const DAYS = sql`
+  select count(*)::integer as days
+  from (select certified_at from assessments union all select certified_at from assessment_parts) as completed,
+    export_state s
+  where certified_at = date_trunc('day', certified_at at time zone s.time_zone) at time zone s.time_zone`

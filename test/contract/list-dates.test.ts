@@ -120,11 +120,11 @@ contract('The dates', setup, api => {
       expect(await dayOf(20)).toEqual(['2027-01-01', '2026-12-31', '2027-01-01'])
     })
 
-    test('without a time mean the start of the local day', async () => {
+    test('without a time stay that day in another time zone', async () => {
       await load(api.service.sql, [at(40, '2026-06-10')])
       expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
       await moveTo('America/Chicago')
-      expect(await between('2026-06-09', '2026-06-09')).toEqual([40])
+      expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
       await load(api.service.sql, [removal('assessment', 40)])
     })
   })

@@ -235,7 +235,7 @@ describe('a role with the grants for serve', () => {
     const args = ['migrate', '--time-zone', 'UTC', '--grant', role.name, '--json']
     expect(JSON.parse(await succeed(database.url, ...args))).toEqual({
       applied: [],
-      time_zone: { name: 'UTC', changed: false },
+      time_zone: { name: 'UTC', changed: false, days: 0 },
       granted: [{ role: role.name, for: 'axport serve' }],
     })
     await newToken(service.url, credentials)

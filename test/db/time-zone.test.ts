@@ -126,7 +126,10 @@ describe('the time zone of the platform', () => {
 
   test('a change of the zone changes every date of every record and part, and the results of filters', async () => {
     await setTimeZone(service.sql, 'UTC')
-    await complete(['2024-06-15T10:30Z', '2024-06-15T23:59:59Z'], ['2024-06-14T10:00Z', '2024-06-15T00:00Z'])
+    await complete(
+      ['2024-06-15T10:30Z', '2024-06-15T23:59:59Z'],
+      ['2024-06-14T10:00:01Z', '2024-06-15T00:00:01Z'],
+    )
     const rows: [zone: string, days: [string, string], ofParts: [string, string], untilThe15th: number[]][] =
       [
         ['Pacific/Kiritimati', ['2024-06-16', '2024-06-16'], ['2024-06-15', '2024-06-15'], []],
@@ -134,17 +137,46 @@ describe('the time zone of the platform', () => {
         ['UTC', ['2024-06-15', '2024-06-15'], ['2024-06-14', '2024-06-15'], [1, 2]],
       ]
     for (const [zone, ofRecords, ofParts, found] of rows) {
-      expect(await setTimeZone(service.sql, zone)).toBe(true)
+      expect(await setTimeZone(service.sql, zone)).toEqual({ isChanged: true, days: 0 })
       expect(await days()).toEqual(ofRecords.map(day => [day, ofParts]))
       expect(await ids({ end_date: '2024-06-15' })).toEqual(found)
     }
+  })
+
+  test('what was given as a day stays that day in every zone, whoever changes it', async () => {
+    await service.sql`delete from assessments`
+    await setTimeZone(service.sql, 'UTC')
+    const line = { type: 'assessment', user_id: 1, organization_id: 1, product_id: 1 }
+    const part = { id: 3, name: 'Part', proctor_id: 2 }
+    const instant = '2018-11-04T00:00:01Z'
+    await load(service.sql, [
+      { ...line, id: 1, certified_at: '2018-11-04', parts: [{ ...part, certified_at: instant }] },
+      { ...line, id: 2, certified_at: instant, parts: [{ ...part, id: 4, certified_at: '2018-11-04' }] },
+      { ...line, id: 5, certified_at: '0001-01-01', proctor_id: 2 },
+      { ...line, id: 6, certified_at: '9999-12-31', proctor_id: 2 },
+    ])
+    const first = [['0001-01-01', ['0001-01-01']]]
+    const last = [['9999-12-31', ['9999-12-31']]]
+    // Sao Paulo had no midnight on that day.
+    for (const zone of ['America/Sao_Paulo', 'Pacific/Kiritimati', 'Pacific/Niue', 'America/Havana', 'UTC']) {
+      expect(await setTimeZone(service.sql, zone)).toEqual({ isChanged: true, days: 4 })
+      const [ofInstant] =
+        await service.sql`select (${instant}::timestamptz at time zone ${zone})::date::text as day`
+      const moved = [
+        ['2018-11-04', [ofInstant?.day]],
+        [ofInstant?.day, ['2018-11-04']],
+      ]
+      expect((await days()).toSorted()).toEqual([...first, ...moved, ...last].toSorted())
+    }
+    await service.sql`update export_state set time_zone = 'America/Chicago'`
+    expect(await ids({ start_date: '2018-11-04', end_date: '2018-11-04' })).toEqual([1])
   })
 
   test('setting the same zone again changes nothing, not even the version', async () => {
     await setTimeZone(service.sql, 'Europe/Berlin')
     const state = () => service.sql`select version, time_zone from export_version, export_state`
     const before = await state()
-    expect(await setTimeZone(service.sql, 'Europe/Berlin')).toBe(false)
+    expect(await setTimeZone(service.sql, 'Europe/Berlin')).toEqual({ isChanged: false, days: 0 })
     expect([...(await state())]).toEqual([...before])
   })
 

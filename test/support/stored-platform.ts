@@ -11,6 +11,8 @@ export async function store(db: Sql, platform: Platform): Promise<void> {
   const parts = assessments.flatMap(({ id, parts }) =>
     parts.map((part, position) => ({ ...part, assessment_id: id, position })),
   )
+  // Before the instants are stored: another time zone takes those at a midnight for days.
+  await setTimeZone(db, zone)
   await db.begin(async sql => {
     await sql`truncate organizations, products, users, assessments, assessment_parts`
     for (const [table, rows] of Object.entries({ organizations, products, users }))
@@ -28,7 +30,6 @@ export async function store(db: Sql, platform: Platform): Promise<void> {
       from json_to_recordset(${JSON.stringify(parts)}::text::json) as row
         (id bigint, assessment_id bigint, position integer, name text, micros bigint, proctor_id bigint)`
   })
-  await setTimeZone(db, zone)
 }
 
 const INSTANT = `timestamptz 'epoch' + micros * interval '1 microsecond'`
