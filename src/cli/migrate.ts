@@ -60,7 +60,7 @@ Example: axport migrate --time-zone America/New_York`,
           await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
           if (days > 0)
             await say(
-              `${days} assessments and parts were completed at a midnight, as days are: they keep their day`,
+              `assessments and parts that were completed at a midnight, as days are, and keep their day: ${days}`,
             )
         }
         if (disclosures !== undefined || disclosuresKeep !== undefined)
