@@ -68,7 +68,7 @@ export const SETTINGS = {
     read: wholeNumber(0, 65535),
   },
   TRUSTED_PROXIES: {
-    meaning: 'Proxies whose X-Forwarded-For names the client: a list as 10.0.0.7, 192.168.0.0/16.',
+    meaning: 'Proxies whose X-Forwarded headers are believed: a list as 10.0.0.7, 192.168.0.0/16.',
     read: readNetworks,
   },
   LOG_LEVEL: {

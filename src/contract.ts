@@ -197,18 +197,22 @@ export const AssessmentList = t.Object({
   }),
 })
 
-/** Contract T1 to T4: the body of a token request, as form or as JSON. Other parameters are ignored. */
-export const TokenRequest = t.Object({
-  grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
-  client_id: t.Optional(
-    t.String({
-      description: 'Public identifier of the integration; here, or as the user name of HTTP Basic.',
-    }),
-  ),
-  client_secret: t.Optional(
-    t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
-  ),
-})
+/** Contract T1 to T4: the body of a token request, as form or as JSON. */
+export const TokenRequest = t.Object(
+  {
+    grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
+    client_id: t.Optional(
+      t.String({
+        description: 'Public identifier of the integration; here, or as the user name of HTTP Basic.',
+      }),
+    ),
+    client_secret: t.Optional(
+      t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
+    ),
+  },
+  // They are ignored. Without this, Elysia writes `false` into the schema when the route gets its first request.
+  { additionalProperties: true },
+)
 export type TokenRequest = Static<typeof TokenRequest>
 
 /** Contract T7. */

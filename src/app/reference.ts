@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { LRUCache } from 'lru-cache'
 import { apiError, COMPRESSIBLE } from '../answers.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import { NOBODY } from './admission.ts'
@@ -7,8 +8,8 @@ import type { Limits } from './limits.ts'
 import { baseAddress } from './reference/base-address.ts'
 import { inTimeZone, type OpenApiDocument, openApiDocument } from './reference/document.ts'
 import { docsPage, STYLE_HASH } from './reference/page.ts'
+import { PlatformTimeZone } from './reference/time-zone.ts'
 import { originOf } from './request-log.ts'
-import { PlatformTimeZone } from './time-zone.ts'
 
 /** The page takes nothing from outside, runs and sends nothing, and has no page around it. */
 const POLICY = [
@@ -30,39 +31,41 @@ const PAGE_HEADERS = {
   'referrer-policy': 'no-referrer',
 }
 
+/** Texts that are kept, for each time zone and base address: most requests ask for the same two. */
+const MAX_TEXTS = 8
+
 /** /openapi.json, which describes the routes by what they are validated with, and /docs, which shows it. */
 export function reference(limits: Limits, db: ServingDatabase) {
   const timeZone = new PlatformTimeZone(db)
+  const texts = new LRUCache<string, string>({ max: MAX_TEXTS })
   const app = new Elysia({ name: 'reference' })
-  let known: OpenApiDocument | undefined
-  /** The document of now, with the time zone. The routes are known at the first request. */
-  const described = (request: Request) =>
+  let document: OpenApiDocument | undefined
+  /** The answer with a text of the document, in which the time zone is that of now. */
+  const described = (request: Request, headers: Record<string, string>, name: string, write: Write) =>
     originOf(request).monitor.admission.admit(apiError, NOBODY, async () => {
-      known ??= openApiDocument(app)
-      return inTimeZone(known, await timeZone.read(request))
+      const zone = await timeZone.read(request)
+      // All routes are known at the first request.
+      document ??= openApiDocument(app)
+      const key = `${name} ${zone}`
+      const text = texts.get(key) ?? write(inTimeZone(document, zone))
+      texts.set(key, text)
+      return { status: 200, headers, body: [text] }
     })
   app
     .onError(({ error, request }) => answerOf(request, error, apiError))
     .all('/openapi.json', ({ request }) => notAllowed(request, 'GET, HEAD', apiError), HIDDEN)
-    .get(
-      '/openapi.json',
-      async ({ request }) => {
-        const body = [JSON.stringify(await described(request))]
-        return { status: 200, headers: JSON_HEADERS, body }
-      },
-      HIDDEN,
-    )
-  return limits.docs === 'off' ? app : app.use(page(described))
-}
-
-const page = (described: (request: Request) => Promise<OpenApiDocument>) =>
-  new Elysia({ name: 'docs' })
+    .get('/openapi.json', ({ request }) => described(request, JSON_HEADERS, 'json', JSON.stringify), HIDDEN)
+  if (limits.docs === 'off') return app
+  return app
     .all('/docs', ({ request }) => notAllowed(request, 'GET, HEAD', apiError), HIDDEN)
     .get(
       '/docs',
-      async ({ request }) => {
-        const body = [docsPage(await described(request), baseAddress(request))]
-        return { status: 200, headers: PAGE_HEADERS, body }
+      ({ request }) => {
+        const base = baseAddress(request)
+        return described(request, PAGE_HEADERS, `page ${base}`, document => docsPage(document, base))
       },
       HIDDEN,
     )
+}
+
+type Write = (document: OpenApiDocument) => string

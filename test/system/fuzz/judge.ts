@@ -10,8 +10,6 @@ type Endpoint = 'list' | 'retrieve' | 'token' | 'public' | 'other'
 const PUBLIC: Record<string, string> = {
   '/openapi.json': 'application/json',
   '/docs': 'text/html',
-  '/docs/page.css': 'text/css',
-  '/docs/page.js': 'text/javascript',
 }
 
 /** Statuses that Bun itself may answer, without a body, to invalid or too long HTTP. */
@@ -56,7 +54,7 @@ function faultOf(request: HostileRequest, answer: RawAnswer): string | undefined
   if (status === 200 && publicType) return faultOfPublic(publicType, request, answer)
   const endpoint = request.isBroken ? 'other' : endpointOf(request.target)
   // A 5xx, a time-out and an overload are documented, but a request must not be able to cause them.
-  if (![200, 400, 401, 404, 405, 413].includes(status))
+  if (![200, 400, 401, 404, 405, 413, 415].includes(status))
     return `a status that a request to ${endpoint} must not cause`
   if (headers.get('content-type') !== 'application/json; charset=utf-8') return 'another content type'
   if (headers.get('x-content-type-options') !== 'nosniff') return 'no nosniff'

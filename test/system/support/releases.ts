@@ -11,7 +11,7 @@ import { build, emptyFolder, executable } from '../../support/executable.ts'
 export const TARGET = `${platform()}-${arch()}`
 
 /** The sources that an executable is made from. */
-const SOURCES = ['src', 'db', 'scripts', 'package.json', 'tsconfig.json']
+const SOURCES = ['src', 'db', 'docs', 'scripts', 'package.json', 'tsconfig.json']
 
 /**
  * Puts the files of this release that the pages use into the folder `out`: an executable, the archive and the checksums.

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
-import type { ServingDatabase } from '../database/pool.ts'
-import { statement } from '../database/statement.ts'
+import type { ServingDatabase } from '../../database/pool.ts'
+import { statement } from '../../database/statement.ts'
 
 /** The time zone of the platform, which the description of the API names. */
 export class PlatformTimeZone {

@@ -61,6 +61,13 @@ describe('the OpenAPI document', () => {
     expect((await fetch(`${service.baseUrl}/openapi.json/`)).status).toBe(404)
   })
 
+  test('is the same after the first token request, for which Elysia compiles its route', async () => {
+    await http.postToken(service.baseUrl, { clientId: 'nobody', clientSecret: 'x' })
+    const later = await startService()
+    expect(await (await fetch(`${later.baseUrl}/openapi.json`)).text()).toBe(json)
+    await later.close()
+  })
+
   test('passes all recommended rules of the linter, including warnings', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] })
     const lint = async (source: string) =>
