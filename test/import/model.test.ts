@@ -103,8 +103,8 @@ function without(world: World, user: number, erased: Erased): World {
     line => line.type === 'assessment' && partsOf(line).some(({ proctor_id }) => proctor_id === user),
   )
   if (isNeeded) next.set(key, nobody(user))
-  // A row without a name may remain from an earlier erasure.
-  else if (next.get(key)?.name !== nobody(user).name) next.delete(key)
+  // Also a row without a name, which an earlier erasure has left for an assessment that is gone.
+  else next.delete(key)
   return next
 }
 

@@ -70,11 +70,12 @@ export async function start(args: string[], options: RunOptions = {}): Promise<R
 }
 
 /**
- * Runs `axport ARGS` and waits for its end. In `check` most commands run in this process: an executable takes longer to
- * start than most of them to run.
+ * Runs `axport ARGS` and waits for its end. In a check most commands run in this process: an executable takes longer to
+ * start than most of them to run. Those of slow files run in the executable, each command among them.
  */
 export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
-  if (process.env.CHECK !== 'fast' || needsProcess(args, options))
+  const isSlowFile = /\.long(est)?\.test\.ts$/.test(Bun.main)
+  if (process.env.CHECK === undefined || isSlowFile || needsProcess(args, options))
     return await ended(await start(args, options), options)
   return withoutProgress(await runInProcess(args, options.env))
 }

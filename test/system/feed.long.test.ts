@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
 import { codeUnder, pageOf, ROOT } from '../support/document.ts'
-import { cleanUp, emptyFolder, executable, launch, type Running } from '../support/executable.ts'
+import { cleanUp, emptyFolder, ended, executable, launch, type Running } from '../support/executable.ts'
 import { staleRecords } from '../support/import.ts'
 import { round } from '../support/platform-example.ts'
 import { program, requires } from '../support/requires.ts'
@@ -103,7 +103,7 @@ requires(PSQL).describe('a feed, and the other ways of docs/operate/other-source
     await fed.shows(/: 0 inserted, 1 updated, \d+ unchanged, [1-9] deleted\n/)
     // At once: the next round begins five seconds later, and the comparison may take longer.
     fed.signal('SIGTERM')
-    expect(await fed.finished).toMatchObject({ code: 0, stderr: '' })
+    expect(await ended(fed, {})).toMatchObject({ code: 0, stderr: '' })
     expect(await isNow()).toEqual(await shouldBe())
     expect(await staleRecords(sql)).toBeEmpty()
   })

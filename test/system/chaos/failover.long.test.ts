@@ -7,7 +7,7 @@ import { copyIntegrations, useWorld } from './support/world.ts'
 
 const password = randomBytes(16).toString('hex')
 const world = useWorld({ password })
-const older = useWorld({ password, assessments: 900 })
+const older = useWorld({ password, assessments: 350 })
 
 beforeAll(async () => {
   await copyIntegrations(world, older)

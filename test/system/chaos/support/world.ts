@@ -24,7 +24,7 @@ export interface World {
 }
 
 /** The number of loaded assessments; about two thirds of them are in the scope. */
-const ASSESSMENTS = 1000
+const ASSESSMENTS = 400
 
 /** Makes a world before the tests of a file, and stops everything after them. */
 export function useWorld(options: Parameters<typeof makeWorld>[0] = {}): World {
