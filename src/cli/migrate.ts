@@ -26,8 +26,8 @@ export const migrateCommand = () =>
     'migrate',
     'Create or upgrade the tables. Safe to repeat, and to run twice at once.',
     `Dates in the API are days in the platform's time zone. The time zone is stored in the database; to
-change it renders every record again. What was given as a day, and any instant at midnight, keeps its
-day. Repeat both --grant options after an upgrade.
+change it renders every record again. A day that was given without a time stays that day, as does an
+instant at midnight. Repeat both --grant options after an upgrade.
 
 Example: axport migrate --time-zone America/New_York`,
   )

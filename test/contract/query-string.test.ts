@@ -178,7 +178,7 @@ contract('The query string', setup, api => {
       ])
     })
 
-    describe('without white space around numbers, ids, days, booleans and statuses, but with that of seids:', () => {
+    describe('without white space around numbers, ids, seids, days, booleans and statuses:', () => {
       paged([
         [[2, 1], 'page=+2+&offset=%20%201%20', 'page=%C2%A02&offset=1%E2%80%83'],
         [[2, 1], 'page=%EF%BB%BF2&offset=+1', 'page=%2B2&offset=%2B1', 'page=002&offset=01'],
@@ -190,7 +190,8 @@ contract('The query string', setup, api => {
         [[2], 'filter[proctor_ids][]=78%E2%80%83'],
         [[2], 'filter[organization_ids][]=%2020%20&filter[organization_ids][]=+'],
         [[2], 'filter[user_record_status][]=+archived+', 'filter[legacy_record][]=%20TRUE+'],
-        [[], 'filter[start_date]=+2027-01-01', 'filter[seids][]=+S+C'],
+        [[], 'filter[start_date]=+2027-01-01'],
+        [[3], 'filter[seids][]=+S+C%20'],
         [ALL, 'filter[end_date]=2026-12-31+'],
         [[1, 3], 'filter[legacy_record][]=+0'],
         [[2, 1, 3], 'sort=+product_name+&order=%20desc%20'],

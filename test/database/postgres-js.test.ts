@@ -63,7 +63,8 @@ test('postgres.js connects again without a pause, and never settles the statemen
   })
   const sql = postgres(url, { max: 1, fetch_types: false })
   expect(await isSettled(sql`select 1`)).toBe(false)
-  expect(accepted).toBeGreaterThan(20)
+  // With its shortest pause it would be one.
+  expect(accepted).toBeGreaterThan(5)
   server.close()
   // Now it is refused.
   await sql.end({ timeout: 0 })
