@@ -102,17 +102,11 @@ export class ChaosPostgres {
     )
   }
 
-  /**
-   * The number of the service's connections, of those that run a statement or a transaction, and of those that last
-   * asked whether silent statements run.
-   */
-  async connections(): Promise<{ open: number; busy: number; probing: number }> {
+  /** The number of the service's connections, and of those that run a statement or a transaction. */
+  async connections(): Promise<{ open: number; busy: number }> {
     const [row] = await this.asSuperuser(
-      sql => sql<{ open: number; busy: number; probing: number }[]>`
-        select
-          count(*)::int as open,
-          (count(*) filter (where state <> 'idle'))::int as busy,
-          (count(*) filter (where query like '%pg_stat_activity%'))::int as probing
+      sql => sql<{ open: number; busy: number }[]>`
+        select count(*)::int as open, (count(*) filter (where state <> 'idle'))::int as busy
         from pg_stat_activity where usename = ${SERVING_ROLE}`,
     )
     if (!row) throw new Error('count(*) returned no row')
