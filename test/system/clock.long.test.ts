@@ -90,8 +90,11 @@ requires(FAKETIME).describe('a database whose clock is set forward and back', ()
     for (const [shift, seconds] of [HOUR, -HOUR, 0, -HOUR].entries()) {
       clock.set(seconds)
       const platform = smallPlatform(shift + 1)
-      const { code, stderr } = await importing(url, linesOf(platform))
-      expect([code, stderr]).toEqual([0, expect.any(String)])
+      let loaded = await importing(url, linesOf(platform))
+      // A timer of the server may fire when its clock jumps, and end the connection.
+      if (/connection to the database was lost: nothing was loaded/.test(loaded.stderr))
+        loaded = await importing(url, linesOf(platform))
+      expect([loaded.code, loaded.stderr]).toEqual([0, expect.any(String)])
       versions.add(await on(url, versionOf))
       expect(versions.size).toBe(shift + 1)
       const token = await newToken(baseUrl, credentials)
