@@ -34,9 +34,6 @@ export function unreadable(issues: { message?: string; path: string | string[] }
   return new HttpError(400, { errors })
 }
 
-/** Keeps a route out of the OpenAPI document. */
-export const HIDDEN = { detail: { hide: true } }
-
 /** The answer of a path to a method that it does not have. */
 export const notAllowed = (request: Request, allow: 'GET, HEAD' | 'POST', style: ErrorStyle): Answer =>
   answerOf(request, methodNotAllowed(allow, style), style)

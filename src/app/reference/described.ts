@@ -26,6 +26,9 @@ export const SCHEMAS = {
   OAuthError,
 }
 
+/** Keeps a route out of the document. */
+export const HIDDEN = { detail: { hide: true } }
+
 const text = (description: string, example: string) => ({ description, schema: { type: 'string' }, example })
 
 /** The headers of answers by their names. */
