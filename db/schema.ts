@@ -79,13 +79,12 @@ export const erasures = pgTable('erasures', {
   userId: id('user_id').primaryKey(),
   erasedAt: timestamptz('erased_at').notNull().default(sql`clock_timestamp()`),
   role: text('role').notNull().default(sql`session_user`),
-  assessmentIds: id('assessment_ids').array().notNull().default(sql`'{}'`),
 })
 
 export const disclosures = pgTable('disclosures', {
   key: uuid('key').primaryKey(),
   at: timestamptz('at').notNull().default(sql`clock_timestamp()`),
-  historyId: id('history_id').notNull(),
+  clientId: text('client_id').notNull(),
   requestId: text('request_id').notNull(),
   address: inet('address'),
   filters: text('filters').array(),
@@ -127,9 +126,7 @@ export const integrationHistory = pgTable('integration_history', {
   event: text('event').notNull(),
   changes: jsonb('changes').notNull(),
   role: text('role').notNull().default(sql`session_user`),
-  host: text('host').default(
-    sql`coalesce(host(inet_client_addr()), left(nullif(current_setting('axport.host', true), ''), 255))`,
-  ),
+  host: text('host').notNull(),
 })
 
 export const integrationSecrets = pgTable('integration_secrets', {
@@ -184,4 +181,26 @@ export const READ_MODEL: ReadModelTable[] = [
     key: 'products',
     rows: 'names of products',
   },
+]
+
+/** The triggers by the migration that makes them: the name of each is that of its table, and a suffix. */
+export const TRIGGERS: { migration: string; tables: string[]; suffixes: string[] }[] = [
+  {
+    migration: '0004_version',
+    tables: READ_MODEL.map(({ table }) => table),
+    suffixes: ['inserted', 'updated', 'deleted', 'truncated'],
+  },
+  {
+    migration: '0005_counts',
+    tables: ['export_records'],
+    suffixes: ['inserted_counted', 'updated_counted', 'deleted_counted', 'truncated_counted'],
+  },
+  {
+    migration: '0006_writers',
+    tables: SOURCE_TABLES,
+    suffixes: ['queue', 'inserted', 'updated', 'deleted', 'truncated'],
+  },
+  { migration: '0006_writers', tables: ['export_state'], suffixes: ['time_zone_changed'] },
+  { migration: '0007_integrations', tables: ['integrations'], suffixes: ['order_scope'] },
+  { migration: '0008_integration_history', tables: ['integration_history'], suffixes: ['append_only'] },
 ]

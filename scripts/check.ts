@@ -1,5 +1,5 @@
-// Runs all checks; the last line of the output is `N passed, N failed`. Run by `bun run check`; CHECK=all adds slow
-// tests.
+// Runs all checks; the last line of the output is `N passed, N failed`. Run by `bun run check`; CHECK=all adds the
+// long tests.
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { countTests, secondsOfFiles, skippedBecause } from './junit.ts'
@@ -41,7 +41,7 @@ function printSummary(runs: TestRun[]): void {
   if (tier === 'fast') {
     const long = testFiles(root).filter(isLong).length
     console.log(
-      `Left out: ${long} slow test files. To run them as well: CHECK=all npx -y bun@${Bun.version} run check`,
+      `Left out: ${long} long test files. To run them as well: CHECK=all npx -y bun@${Bun.version} run check`,
     )
   }
 }

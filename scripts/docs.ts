@@ -45,36 +45,42 @@ function withHelp(page: string, commands: ShownCommand[]): string {
 
 function settingsPage(): string {
   const lines = Object.entries(SETTINGS).map(([name, setting]) => {
-    const fallback = 'fallback' in setting ? `default \`${setting.fallback}\`` : 'no default'
-    return `- **\`${name}\`**, ${fallback}.\n  ${setting.meaning}\n`
+    const fallback = 'fallback' in setting ? ` (\`${setting.fallback}\`)` : ''
+    return `- **\`${name}\`**${fallback}:\n  ${setting.meaning}\n`
   })
   return `# Settings
 
 <!-- made by \`bun run docs\` from src/config.ts -->
 
-Settings come from the environment only; a \`.env\` file is not read. \`axport config\` prints the value of each one and
-where it comes from; secrets are masked. [database.md](database.md) has the parts of \`DATABASE_URL\`,
-[limits.md](limits.md) what happens at each limit.
+All settings, for operators. They come from the environment; a \`.env\` file is not read.
 
-- **To check them:** \`axport config\` fails if a setting is invalid. \`axport serve --check\` also connects as \`serve\`
-  does, and serves nothing: run it before a restart.
-- **The settings of a unit** are not those of your shell. These commands take them from the running service; the second
-  one lets the file that you have edited win:
+[Up: operate](README.md)
 
-  \`\`\`
-  pid=$(systemctl show --property MainPID --value axport-serve@0)
-  xargs -0 -a /proc/$pid/environ sh -c 'exec env -i "$@" axport doctor' sh
-  xargs -0 -a /proc/$pid/environ sh -c 'exec env -i "$@" sh -c "set -a
-    . /etc/axport/serve.env; exec axport serve --check"' sh
-  \`\`\`
+The units of [install.md](install.md) read them from \`/etc/axport/serve.env\` when they start. Before a restart, as root,
+check that file:
 
-- **A value of the form \`tcp://…\`**, which Kubernetes sets as \`ADMIN_PORT\` for a service called admin, counts as not
-  set.
-- **\`PGHOST\`, \`PGPASSWORD\` and other variables of libpq** are ignored, with a warning.
+\`\`\`sh
+(set -a; . /etc/axport/serve.env; DATABASE_URL_FILE=/etc/axport/serve-url axport serve --check)
+\`\`\`
+
+While an instance runs, this prints its settings, with secrets masked:
+
+\`\`\`sh
+pid=$(systemctl show -P MainPID axport-serve@0)
+xargs -0 -a /proc/$pid/environ sh -c 'exec env -i "$@" axport config' sh
+\`\`\`
+
+- To set a URL and its \`…_FILE\` is an error.
+- A blank value counts as not set, and so does \`tcp://…\`, which Kubernetes sets for a service called admin.
+- Variables of libpq, as \`PGHOST\`, are ignored, with a warning.
 
 ## All settings
 
-${lines.join('')}`
+The default is in parentheses.
+
+${lines.join('')}
+Next: [database.md](database.md), for what a URL may have.
+`
 }
 
 /** A command and all commands below it, from their help texts. */

@@ -1,4 +1,4 @@
-// Makes the files of a release: `bun run release [--target NAME]… [--out DIR] [--level N] [--no-images]`. See docs/release.md.
+// Makes the files of a release: `bun run release [--target NAME]… [--out DIR] [--level N] [--no-images]`. See CONTRIBUTING.md.
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -6,7 +6,7 @@ export interface Answer {
   /** They add to the headers of every answer, or replace them. */
   headers: Record<string, string>
   /** JSON, unless the headers have another content-type. The parts follow each other without anything between. */
-  body: Part[]
+  body: BodyPart[]
   /** More fields for the request log. */
   logFields?: LogFields
   /** The records that it shows, if disclosures are recorded: the answer is sent after that. */
@@ -17,7 +17,7 @@ export const isAnswer = (value: unknown): value is Answer =>
   typeof value === 'object' && value !== null && 'body' in value && Array.isArray(value.body)
 
 /** Text, or bytes of UTF-8. */
-export type Part = string | Uint8Array
+export type BodyPart = string | Uint8Array
 
 /** The records that an answer shows. Ids are arrays in the text format of Postgres: {1,2}. */
 export interface DisclosedRecords {

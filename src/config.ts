@@ -88,8 +88,7 @@ export const SETTINGS = {
   },
   MAX_REQUESTS: {
     fallback: '500',
-    meaning:
-      'Requests that each process works on at the same time; of these an integration has a share, alone a half.',
+    meaning: 'Requests that each process works on at the same time; one integration alone may have half.',
     read: wholeNumber(1, 100_000),
   },
   DOCS: {

@@ -12,7 +12,7 @@ import {
   oneOrFirst,
   type Parameter,
   readAll,
-  type Sent,
+  type SentValues,
   text,
   type ValuesOf,
   validator,
@@ -119,7 +119,7 @@ export const LIST_PARAMETERS: Record<string, Parameter> = {
  * The validator of the list query. TypeBox checks values, and cannot read them from text once: this reads them. It takes
  * what query-string.ts finds, by the names without the brackets of lists; `filter` is a name that cannot be read.
  */
-export const ListQuery = validator<Record<string, Sent | undefined>, ListQuery>(
+export const ListQuery = validator<Record<string, SentValues | undefined>, ListQuery>(
   Object.fromEntries(Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => [name, schema])),
   sent => {
     const paging = readAll(PAGING, PRESETS, name => ({ name, sent: sent[name] }))

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { Failure } from './errors.ts'
 
 /** Writes bytes after those of the last call. */
-export type Write = (bytes: Uint8Array) => void | Promise<void>
+export type WriteBytes = (bytes: Uint8Array) => void | Promise<void>
 
 /** The mode of files with personal data: only their owner can read them. */
 export const PRIVATE = 0o600
@@ -114,14 +114,8 @@ export async function publish(draft: Draft, output: string): Promise<void> {
   if (draft.isReplaced) throw new Failure(`another process is writing ${output}: it was not replaced`)
   const replaced = fs.statSync(output, { throwIfNoEntry: false })
   if (replaced) fs.chmodSync(draft.path, replaced.mode & 0o777)
-  await putInPlace(draft.descriptor, draft.path, output)
-  draft.close()
-}
-
-/** The same with the mode of the draft. */
-async function putInPlace(descriptor: number, draft: string, output: string): Promise<void> {
-  await flush(descriptor)
-  fs.renameSync(draft, output)
+  await flush(draft.descriptor)
+  fs.renameSync(draft.path, output)
   // The new name survives a crash of the machine; some systems cannot flush a folder.
   try {
     const folder = fs.openSync(dirname(output), 'r')
@@ -131,23 +125,7 @@ async function putInPlace(descriptor: number, draft: string, output: string): Pr
       fs.closeSync(folder)
     }
   } catch {}
-}
-
-/** Writes a small file that only its owner can read, all of it or none. @throws Failure when it cannot be written */
-export async function writePrivate(path: string, text: string): Promise<void> {
-  const output = outputPath(path)
-  try {
-    const draft = new Draft(output)
-    try {
-      draft.write(Buffer.from(text))
-      await putInPlace(draft.descriptor, draft.path, output)
-      draft.close()
-    } finally {
-      draft.discard()
-    }
-  } catch (error) {
-    throw writeFailure(error, path)
-  }
+  draft.close()
 }
 
 const REASONS: Record<string, string> = {
@@ -159,7 +137,12 @@ const REASONS: Record<string, string> = {
   ENOENT: 'there is no such folder',
   ENOTDIR: 'there is no such folder',
   EFBIG: 'the file would be larger than is permitted',
+  EPIPE: 'its reader has closed it',
+  EBADF: 'it is closed',
 }
+
+/** Why something cannot be written, by the code of the system. */
+export const whyUnwritable = (code: string): string => REASONS[code] ?? code
 
 /** The failure that explains an error of writing to the operator; an error without a code stays as it is. */
 export function writeFailure(error: unknown, path: string): Error {

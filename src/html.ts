@@ -10,11 +10,6 @@ export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   return new Html(String.raw({ raw: strings }, ...values.map(rendered)))
 }
 
-/** A file of HTML with {{slots}}, each filled as a value of html`…` is. */
-export function filled(file: string, slots: Record<string, Value>): Html {
-  return new Html(file.replaceAll(/\{\{(\w+)\}\}/g, (_, slot) => rendered(slots[slot])))
-}
-
 function rendered(value: Value): string {
   if (Array.isArray(value)) return value.map(rendered).join('')
   if (value instanceof Html) return value.text

@@ -4,7 +4,7 @@
 export const MAX_VALUES = 1000
 
 /** All values of one name, in their order; undefined for a value whose name has more brackets than any parameter. */
-export type Sent = (string | undefined)[]
+export type SentValues = (string | undefined)[]
 
 /** A JSON schema, for the OpenAPI document. */
 export type JsonSchema = Record<string, unknown> & { type: string }
@@ -24,7 +24,7 @@ export interface Parameter<Value = unknown> {
   /** Of each of its values. */
   kind: Kind<unknown>
   /** The value of what was sent; `expected` for what cannot be read completes "… must be". */
-  read(sent: Sent): { value: Value } | { expected: string }
+  read(sent: SentValues): { value: Value } | { expected: string }
 }
 
 /** The values of a table of parameters. */
@@ -65,7 +65,7 @@ export const validator = <Sent, Value>(
 export function readAll<Values extends object>(
   table: { [Name in keyof Values]-?: Parameter<NonNullable<Values[Name]>> },
   presets: Values,
-  sentAs: (name: keyof Values & string) => { name: string; sent: Sent | undefined },
+  sentAs: (name: keyof Values & string) => { name: string; sent: SentValues | undefined },
 ): { values: Values; issues: Issue[] } {
   const values = { ...presets }
   const issues: Issue[] = []
@@ -166,7 +166,7 @@ export const oneOrFirst = <Value extends string>(
   }),
 })
 
-function unreadable(sent: Sent): string | undefined {
+function unreadable(sent: SentValues): string | undefined {
   for (const text of sent) {
     if (text === undefined) return 'a value or a list of values, without further brackets'
     // Postgres refuses NUL in text, and no name, seid or number contains the others.

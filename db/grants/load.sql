@@ -35,11 +35,20 @@ grant select, update on export_state to :"role";
 grant execute on function refresh_export_counts(bigint[]) to :"role";
 grant execute on function renew_export_version() to :"role";
 
--- Erased people, who are left out, and which of their assessments the platform still sends.
+-- Erased people, who are left out.
 grant select on erasures to :"role";
-grant update (assessment_ids) on erasures to :"role";
 
 -- How far a feed is.
 grant select, insert, update on feeds to :"role";
+
+-- Where row level security would hide rows from this role, Postgres is to fail the statement. axport asks for that on its
+-- connections, but a pooler does not pass that on, and so the role has it as a setting. Postgres lets a superuser set it,
+-- the role itself, and with createrole some others.
+set local axport.role = :'role';
+do $$ begin
+  execute format('alter role %I in database %I set row_security = off', current_setting('axport.role'), current_database());
+exception when insufficient_privilege then
+  raise notice 'behind a pooler, a superuser has to run: alter role % set row_security = off', current_setting('axport.role');
+end $$;
 
 commit;

@@ -43,4 +43,14 @@ grant execute on function purge_disclosures() to :"role";
 -- Metrics.
 grant select on feeds to :"role";
 
+-- Where row level security would hide rows from this role, Postgres is to fail the statement. axport asks for that on its
+-- connections, but a pooler does not pass that on, and so the role has it as a setting. Postgres lets a superuser set it,
+-- the role itself, and with createrole some others.
+set local axport.role = :'role';
+do $$ begin
+  execute format('alter role %I in database %I set row_security = off', current_setting('axport.role'), current_database());
+exception when insufficient_privilege then
+  raise notice 'behind a pooler, a superuser has to run: alter role % set row_security = off', current_setting('axport.role');
+end $$;
+
 commit;

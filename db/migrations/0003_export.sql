@@ -60,11 +60,11 @@ create index export_records_product_name
   on export_records (product_name_key, id) include (organization_id, product_id);
 
 -- Short lists are gathered by an index of what leaves few records. Those of some organizations are sorted from the index
--- alone, by any key. The records of some people are counted, and sorted by default, from their index alone: a search finds
--- people first.
+-- alone, by any key. Its second key counts the records of a scope from a day on, without those of other organizations. The
+-- records of some people are counted, and sorted by default, from their index alone: a search finds people first.
 create index export_records_organization_id
-  on export_records (organization_id)
-  include (product_id, user_id, id, certified_on, user_name_key, proctor_name_key, product_name_key);
+  on export_records (organization_id, certified_on)
+  include (product_id, user_id, id, user_name_key, proctor_name_key, product_name_key);
 create index export_records_product_id on export_records (product_id);
 create index export_records_user_id
   on export_records (user_id) include (organization_id, product_id, certified_on, id);

@@ -23,7 +23,7 @@ analyze export_counts;
 
 -- Counts what each statement writes to the export, in the writer's transaction and behind the queue: every snapshot has the
 -- counts of its records, and no two writers wait for one of these rows. A statement that moves no record from one count to
--- another writes nothing here. It has the rights of its owner, as the log.
+-- another writes nothing here. It has the rights of its owner, as the version (0004).
 -- After writes past the triggers a count could fall below zero: such a row is deleted, and axport refresh counts again.
 -- A generic plan looks each row up, which is good for few rows and no worse for the 20,000 of a large load.
 create function export_records_counted() returns trigger

@@ -171,11 +171,9 @@ begin
   if not exists (select from pg_timezone_names where name = new.time_zone) then
     raise invalid_parameter_value using message = format('unknown time zone %L', new.time_zone);
   end if;
-  -- SQL may not write assessments of erased people (0002), which are not exported.
   update assessments
   set certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone new.time_zone
-  where certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone old.time_zone
-    and user_id not in (select user_id from erasures);
+  where certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone old.time_zone;
   update assessment_parts
   set certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone new.time_zone
   where certified_at = date_trunc('day', certified_at at time zone old.time_zone) at time zone old.time_zone;

@@ -1,8 +1,7 @@
 -- Integrations: who may read what, their secrets, and the tokens with which they read.
 --
--- Each request reads two rows by key: its token, and the integration with the scope and disabled_at. So a change of an
--- integration applies to the next request. What its secret contributes to a token, the integration and the latest end, is
--- written into the token when the secret changes.
+-- Each request reads three rows by key: its token, the secret of the token, and the integration with the scope and
+-- disabled_at. So a change of any of them applies to the next request.
 
 -- The functions of this file search this schema only; see 0003.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);

@@ -21,9 +21,8 @@ analyze disclosure_state;
 -- A row for each answer that has records, written before the answer is sent. It has no name, email, seid or search text.
 --   key         made for the answer by the service, ascending (UUID version 7): a repetition after a lost connection
 --               finds the row
---   history_id  the row of integration_history that has the client id, and the name and purpose as they were: 8 bytes
---               instead of three texts. A reference would cost a look-up and a lock for each answer; nobody can delete
---               a row of the history.
+--   client_id   of the integration. Its name and purpose at that time are in integration_history, or in integrations if
+--               no command has changed it.
 --   address     of the client, as in the request log; null if the client was gone before it was known
 --   filters     the names of the filters that the request had; null for none
 --   user_ids    the educators of the assessments, each once. The two arrays have four bytes for each id, which halves
@@ -33,7 +32,7 @@ analyze disclosure_state;
 create table disclosures (
   key uuid primary key,
   at timestamptz not null default clock_timestamp(),
-  history_id bigint not null,
+  client_id text not null,
   request_id text not null
     constraint disclosures_request_id_length check (char_length(request_id) <= 64),
   address inet,
@@ -52,38 +51,28 @@ create function record_disclosure(
   key uuid, request_id text, address inet, client_id text, assessment_ids bigint[], user_ids bigint[], filters text[]
 ) returns void
 language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
-#variable_conflict use_column
-declare
-  history bigint := (select max(h.id) from integration_history h where h.client_id = record_disclosure.client_id);
 begin
-  -- The integration was written past the triggers.
-  if history is null then
-    perform note_found_integrations();
-    history := (select max(h.id) from integration_history h where h.client_id = record_disclosure.client_id);
-  end if;
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'local', true);
   end if;
-  if 2147483647 >= all (record_disclosure.assessment_ids) and 2147483647 >= all (record_disclosure.user_ids)
-    and -2147483648 <= all (record_disclosure.assessment_ids) and -2147483648 <= all (record_disclosure.user_ids)
+  if 2147483647 >= all (assessment_ids) and 2147483647 >= all (user_ids)
+    and -2147483648 <= all (assessment_ids) and -2147483648 <= all (user_ids)
   then
-    insert into disclosures (key, history_id, request_id, address, filters, assessment_ids, user_ids)
-    values (
-      record_disclosure.key, history, record_disclosure.request_id, record_disclosure.address, record_disclosure.filters,
-      record_disclosure.assessment_ids::integer[], record_disclosure.user_ids::integer[]
-    )
-    on conflict (key) do nothing;
+    insert into disclosures (key, client_id, request_id, address, filters, assessment_ids, user_ids)
+    values (key, client_id, request_id, address, filters, assessment_ids::integer[], user_ids::integer[])
+    on conflict on constraint disclosures_pkey do nothing;
   else
     insert into disclosures (
-      key, history_id, request_id, address, filters, assessment_ids, user_ids, large_assessment_ids, large_user_ids
+      key, client_id, request_id, address, filters, assessment_ids, user_ids, large_assessment_ids, large_user_ids
     )
-    select
-      record_disclosure.key, history, record_disclosure.request_id, record_disclosure.address, record_disclosure.filters,
-      array(select id::integer from unnest(record_disclosure.assessment_ids) as id where id between -2147483648 and 2147483647),
-      array(select id::integer from unnest(record_disclosure.user_ids) as id where id between -2147483648 and 2147483647),
-      (select array_agg(id) from unnest(record_disclosure.assessment_ids) as id where id not between -2147483648 and 2147483647),
-      (select array_agg(id) from unnest(record_disclosure.user_ids) as id where id not between -2147483648 and 2147483647)
-    on conflict (key) do nothing;
+    values (
+      key, client_id, request_id, address, filters,
+      array(select id::integer from unnest(assessment_ids) as id where id between -2147483648 and 2147483647),
+      array(select id::integer from unnest(user_ids) as id where id between -2147483648 and 2147483647),
+      (select array_agg(id) from unnest(assessment_ids) as id where id not between -2147483648 and 2147483647),
+      (select array_agg(id) from unnest(user_ids) as id where id not between -2147483648 and 2147483647)
+    )
+    on conflict on constraint disclosures_pkey do nothing;
   end if;
 end
 $$;

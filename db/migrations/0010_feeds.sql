@@ -5,7 +5,7 @@
 --   platform      which database was read: the system identifier of its cluster and its name. It is the same at another
 --                 address, on a standby and after a switchover. If it is another one, all is read.
 --   snapshot_at   when the snapshot began of the last round that left nothing out, by the platform's clock. The next round
---                 asks for what was stamped since then, less an overlap. So a row that was left out is read again until it
+--                 asks for what was stamped since then, less 15 minutes. So a row that was left out is read again until it
 --                 can be loaded, and no row has to be kept here, where it would be personal data. Before the first such
 --                 round it is -infinity, and all is read.
 --   queries       SHA-256 of the text of each query, by the name of its file. A query with another text may give rows that

@@ -8,8 +8,8 @@ const UNITS = [
   'axport-.service.d/axport.conf',
   'axport-serve@.service',
   ...['path', 'service'].map(type => `axport-certificate.${type}`),
-  ...['feed', 'sync', 'backup'].map(name => `axport-${name}.service`),
-  ...['sync', 'backup'].map(name => `axport-${name}.timer`),
+  ...['feed', 'sync', 'import', 'backup'].map(name => `axport-${name}.service`),
+  ...['sync', 'import', 'backup'].map(name => `axport-${name}.timer`),
 ]
 
 /** The files of a release besides the executables: paths in the archive with paths in the sources. */
@@ -26,7 +26,11 @@ const FILES: Record<string, string> = {
     'kubernetes.yaml',
   ),
   ...fromOperate(...UNITS.map(name => `systemd/${name}`)),
-  ...fromOperate('platform-example/schema.sql', 'platform-example/data.sql'),
+  ...fromOperate(
+    ...['schema.sql', 'data.sql', 'ndjson.sql', 'csv.sh', 'outbox.sql', 'outbox.sh'].map(
+      name => `platform-example/${name}`,
+    ),
+  ),
   ...fromOperate(...ENTITIES.map(name => `platform-example/queries/${name}.sql`)),
 }
 
@@ -34,9 +38,12 @@ function fromOperate(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map(name => [name, join('docs', 'operate', name)]))
 }
 
-/** The documents and the grants of roles, in the folders of the sources, so that the links between the pages for users hold. */
+/** Files of the sources that the documents link to. */
+const LINKED = ['Containerfile', 'db/schema.ts', 'test/assessments/statements/next-page.sql']
+
+/** All documents and what they link to, in the folders of the sources, so that the links between them hold. */
 const documents = (): [name: string, path: string][] =>
-  ['README.md', 'SECURITY.md', 'docs/*', 'docs/operate/**', 'docs/integrate/**', 'db/grants/*']
+  ['*.md', '{src,db,test}/README.md', 'docs/**', 'db/{grants,migrations}/*', ...LINKED]
     .flatMap(pattern => [...new Bun.Glob(pattern).scanSync(root)])
     .sort()
     .map(path => [path, path])
@@ -47,11 +54,11 @@ const documents = (): [name: string, path: string][] =>
  * @throws Error that names a missing file
  */
 export async function archiveOfFiles(folder: string): Promise<Uint8Array> {
-  const contents: Record<string, string> = {}
+  const contents: Record<string, Uint8Array> = {}
   for (const [name, path] of [...Object.entries(FILES), ...documents()]) {
     const file = Bun.file(join(root, path))
     if (!(await file.exists())) throw new Error(`the file ${path} of a release is missing`)
-    contents[`${folder}/${name}`] = await file.text()
+    contents[`${folder}/${name}`] = await file.bytes()
   }
   return await new Bun.Archive(contents).bytes()
 }

@@ -2,14 +2,15 @@ import { sql } from 'drizzle-orm'
 import { Gauge, type Registry } from 'prom-client'
 import type { ServingDatabase } from '../database/pool.ts'
 import { statement } from '../database/statement.ts'
-import { shared, within } from '../within.ts'
+import { singleFlight } from '../single-flight.ts'
+import { within } from '../timeouts.ts'
 import { addRead } from './read-metric.ts'
 import { unlessBusy } from './readiness.ts'
 
 /** Numbers that take longer are absent from the metrics. */
 const DATA_TIMEOUT_MS = 1000
 
-type Data = Record<'version' | 'imported' | 'secret' | 'disclosing' | 'schema', string | null>
+type Data = Record<'version' | 'imported' | 'secret' | 'disclosures' | 'schema', string | null>
 type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'leftOut', string | null>
 
 const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> = {
@@ -22,7 +23,7 @@ const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> 
     'oldest_secret_timestamp_seconds',
     'When the oldest secret of an enabled integration was made, without those that are to end.',
   ],
-  disclosing: ['disclosures_on', '1 if disclosures are recorded, or 0.'],
+  disclosures: ['disclosures_on', '1 if disclosures are recorded, or 0.'],
 }
 
 const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> = {
@@ -44,7 +45,7 @@ const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> =
 /** Adds what the database knows of its schema, of the data, of secrets and feeds, whether their processes run or not. */
 export function addDataMetrics(pool: ServingDatabase, registry: Registry): void {
   // One read for all metrics of a scrape, also while it takes the only connection.
-  const readAll = shared(
+  const readAll = singleFlight(
     unlessBusy(pool, async () => {
       const [data] = await selectData(pool, {})
       return { data, feeds: await selectFeeds(pool, {}) }
@@ -95,7 +96,7 @@ const selectData = statement<Record<string, never>, Data>(
       from integration_secrets s join integrations i on i.id = s.integration_id
       where s.expires_at is null and i.disabled_at is null
     ) as secret,
-    (select is_on::integer::text from disclosure_state) as disclosing,
+    (select is_on::integer::text from disclosure_state) as disclosures,
     (select max(name) from schema_migrations) as schema`,
   false,
 )

@@ -5,15 +5,16 @@ import type { Runner } from '../database/statement.ts'
 import type { Write } from '../database/writes.ts'
 import { Failure } from '../errors.ts'
 import { tryIssuing } from '../oauth/tokens.ts'
-import { readDisclosing } from '../tables/disclosing.ts'
-import { pageBlockers } from '../tables/locks.ts'
-import { shared, within } from '../within.ts'
+import { singleFlight } from '../single-flight.ts'
+import { readDisclosureState } from '../tables/disclosure-state.ts'
+import { pageBlockers } from '../tables/page-blockers.ts'
+import { within } from '../timeouts.ts'
 import { type Check, unlessBusy } from './readiness.ts'
 
 /** What requests need of the database: that it answers, that its schema is current, and that it can be written. */
 export function databaseChecks(database: ServingDatabase): Check[] {
   return [
-    { name: 'database', run: shared(() => database.trouble()) },
+    { name: 'database', run: singleFlight(() => database.trouble()) },
     { name: 'schema', after: 'database', run: unlessBusy(database, () => schemaTrouble(database)) },
     writableCheck(database),
     locksCheck(database),
@@ -60,7 +61,7 @@ const LOCKS_TIMEOUT_MS = 1000
  */
 function locksCheck(database: ServingDatabase): Check {
   let last: string | undefined
-  const read = shared(async () => {
+  const read = singleFlight(async () => {
     const blockers = await pageBlockers(database)
     const locks = blockers.map(({ pid, tables }) => {
       // Not its name, which another program has chosen.
@@ -74,7 +75,7 @@ function locksCheck(database: ServingDatabase): Check {
   return { name: 'locks', after: 'database', run, goesOn: () => 'pages wait for it' }
 }
 
-const isRecording = async (db: Runner) => (await readDisclosing(db))?.isOn === true
+const isRecording = async (db: Runner) => (await readDisclosureState(db))?.isOn === true
 
 const WRITES: Write[] = ['tokens', 'disclosures']
 const TRIES: Record<Write, (db: Runner) => Promise<void>> = { tokens: tryIssuing, disclosures: tryRecording }

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Answered } from '../app/request-log.ts'
+import type { Answered } from '../app/exchange.ts'
 import type { Certificate } from '../app/tls.ts'
 import { TOKEN } from '../app/token.ts'
 import type { Standby } from '../assessments/standby.ts'

@@ -1,5 +1,6 @@
 import type { ServingDatabase } from '../database/pool.ts'
-import { shared, within } from '../within.ts'
+import { singleFlight } from '../single-flight.ts'
+import { within } from '../timeouts.ts'
 
 /** A condition that requests need. */
 export interface Check {
@@ -56,6 +57,6 @@ async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
 /** While all connections are in use, the last result: a probe must not wait for a connection as well. */
 export function unlessBusy<Result>(database: ServingDatabase, read: () => Promise<Result | undefined>) {
   let last: Result | undefined
-  const reread = shared(async () => (last = await read()))
+  const reread = singleFlight(async () => (last = await read()))
   return async () => (database.isBusy() ? last : await reread())
 }

@@ -8,9 +8,9 @@ import type { Standby } from '../assessments/standby.ts'
 import { ListQuery, RecordPath } from '../contract.ts'
 import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../database/pool.ts'
-import { answering } from './answering.ts'
-import { answerOf, notAllowed, unreadable } from './errors.ts'
-import { HIDDEN, listDetail, recordDetail } from './reference/described.ts'
+import { apiHandler } from './api-handler.ts'
+import { HIDDEN, listDetail, recordDetail } from './docs/described.ts'
+import { failureAnswer, notAllowed, unreadableParameters } from './errors.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
@@ -20,7 +20,7 @@ export const RETRIEVE = '/api/v1/ax/assessments/:id'
  * that takes the whole context, Elysia believes that it needs cookies, parses them, and makes each Response a second time.
  */
 export function assessments(db: ServingDatabase, counters: Counters, standby?: Standby) {
-  const answer = answering(db, counters)
+  const answer = apiHandler(db, counters)
   return (
     new Elysia({ name: 'assessments' })
       // Before the token is looked at: a wrong method needs none.
@@ -39,7 +39,7 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
         // What cannot be read is told to a live token alone (docs/decisions.md, "Answers").
         return token && wrong instanceof HttpError && wrong.httpStatus < 500
           ? await answer(request, token, (on, _, digest) => refuse(on, digest, wrong))
-          : answerOf(request, wrong, apiError)
+          : failureAnswer(request, wrong, apiError)
       })
       .get(
         RETRIEVE,
@@ -64,4 +64,4 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
 
 /** The 404 of a path, or the 400 of a query. */
 const refusalOf = ({ type, all }: Pick<ValidationError, 'type' | 'all'>): HttpError =>
-  type === 'params' ? assessmentNotFound() : unreadable(all)
+  type === 'params' ? assessmentNotFound() : unreadableParameters(all)

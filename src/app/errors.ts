@@ -1,14 +1,15 @@
 import { ValidationError } from 'elysia'
 import { type Answer, type ErrorStyle, errorAnswer, HttpError, unavailable } from '../answers.ts'
-import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../database/failures.ts'
-import { originOf } from './request-log.ts'
+import { ROWS_HIDDEN } from '../database/describe-error.ts'
+import { ClientGone, DatabaseUnavailable, StatementTimeout, wouldHideRows } from '../database/failures.ts'
+import { exchangeOf } from './exchange.ts'
 
 /** The answer to a request that failed, in the style of its endpoint. An unforeseen error is logged with its cause. */
-export function answerOf(request: Request, error: unknown, style: ErrorStyle): Answer {
-  const { id: request_id, monitor } = originOf(request)
-  if (isOfDatabase(error)) monitor.counters.databaseErrors++
+export function failureAnswer(request: Request, error: unknown, style: ErrorStyle): Answer {
+  const { id: request_id, service } = exchangeOf(request)
+  if (isOfDatabase(error)) service.counters.databaseErrors++
   const known = httpErrorOf(error, style)
-  if (known.httpStatus === 500) monitor.log.error({ request_id, error: loggable(error) }, 'unforeseen error')
+  if (known.httpStatus === 500) service.log.error({ request_id, error: loggable(error) }, 'unforeseen error')
   return errorAnswer(known)
 }
 
@@ -29,14 +30,14 @@ export function methodNotAllowed(allow: 'GET, HEAD' | 'POST', style: ErrorStyle)
 }
 
 /** The 400 that names each parameter of a list that cannot be read: to drop one would widen the answer. */
-export function unreadable(issues: { message?: string; path: string | string[] }[]): HttpError {
+export function unreadableParameters(issues: { message?: string; path: string | string[] }[]): HttpError {
   const errors = issues.map(({ message = '', path }) => ({ message, parameter: String(path) }))
   return new HttpError(400, { errors })
 }
 
 /** The answer of a path to a method that it does not have. */
 export const notAllowed = (request: Request, allow: 'GET, HEAD' | 'POST', style: ErrorStyle): Answer =>
-  answerOf(request, methodNotAllowed(allow, style), style)
+  failureAnswer(request, methodNotAllowed(allow, style), style)
 
 /** Whether the database, or the connection to it, failed. */
 function isOfDatabase(error: unknown): boolean {
@@ -52,6 +53,7 @@ function loggable(error: unknown): Record<string, unknown> {
   const { code, severity, routine, constraint_name: constraint } = error as Error & Record<string, unknown>
   // A log line stays well below the 4 KiB that several processes can write into one pipe unbroken.
   const quotes = name === 'PostgresError' || error instanceof ValidationError
-  const message = quotes ? undefined : error.message.slice(0, 500)
+  const own = quotes ? undefined : error.message.slice(0, 500)
+  const message = wouldHideRows(error) ? ROWS_HIDDEN : own
   return { name, code, severity, routine, constraint, message, frames: frames?.map(frame => frame.trim()) }
 }

@@ -1,6 +1,6 @@
 import Negotiator from 'negotiator'
-import { type Answer, COMPRESSIBLE, isAnswer, isRefusal, type Part } from '../answers.ts'
-import { noteAnswer, originOf } from './request-log.ts'
+import { type Answer, type BodyPart, COMPRESSIBLE, isAnswer, isRefusal } from '../answers.ts'
+import { exchangeOf, noteAnswer } from './exchange.ts'
 
 /** The headers of every answer: no cache may store personal data, and no client may guess a content type. */
 const COMMON_HEADERS = {
@@ -44,8 +44,8 @@ export async function respond({
 }
 
 async function delayIfMany(request: Request): Promise<void> {
-  const exchange = originOf(request)
-  const { refusals, counters } = exchange.monitor
+  const exchange = exchangeOf(request)
+  const { refusals, counters } = exchange.service
   if (request.signal.aborted || !refusals.isOneTooMany()) return
   counters.delayedRefusals++
   const startedAt = performance.now()
@@ -91,13 +91,13 @@ export function readAcceptEncoding(header: string | null) {
   return { coding, plain: !coding || accepted.includes('identity') }
 }
 
-const sizeOf = (parts: Part[]) => parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0)
+const sizeOf = (parts: BodyPart[]) => parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0)
 
-const joined = (parts: Part[]) =>
+const joined = (parts: BodyPart[]) =>
   Buffer.concat(parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
 
 /** Parts of together `bytes` bytes. Bun keeps them until the end, as the limit says, and then knows their length. */
-const streamOf = (parts: Part[], bytes: number) =>
+const streamOf = (parts: BodyPart[], bytes: number) =>
   new ReadableStream(
     {
       type: 'direct',

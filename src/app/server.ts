@@ -5,13 +5,15 @@ import type { ServingDatabase } from '../database/pool.ts'
 import { type Address, listenFailure, urlOf } from './address.ts'
 import { Admission } from './admission.ts'
 import { createApp } from './app.ts'
+import type { Log, ServiceContext } from './exchange.ts'
 import type { Limits } from './limits.ts'
-import type { Log, Monitor } from './request-log.ts'
 import { SlowRefusals } from './slow-refusals.ts'
 import type { Certificate } from './tls.ts'
 
 /** With a certificate the server speaks HTTPS. Pages are read from the standby, if there is one. */
-type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> & {
+type ServerOptions = Partial<
+  Pick<ServiceContext, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>
+> & {
   certificate?: Certificate | undefined
   standby?: Standby | undefined
 }
@@ -20,7 +22,7 @@ type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' 
 const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** Starts the HTTP service. @throws Failure when host and port cannot be listened on */
-export function startServer(
+export function startHttpServer(
   db: ServingDatabase,
   log: Log,
   address: Address,
@@ -30,7 +32,7 @@ export function startServer(
   let isDraining = false
   const refusals = new SlowRefusals()
   const inFlight = () => (app.server?.pendingRequests ?? 0) - refusals.delayed
-  const monitor: Monitor = {
+  const service: ServiceContext = {
     log,
     isDraining: () => isDraining,
     admission: new Admission(limits.requests, inFlight),
@@ -40,7 +42,7 @@ export function startServer(
     onAnswered: () => {},
     ...options,
   }
-  const app = createApp(db, limits, monitor, standby)
+  const app = createApp(db, limits, service, standby)
   // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
   ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
   try {

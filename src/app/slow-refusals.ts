@@ -1,5 +1,5 @@
 /** Refusals of a second that are sent at once. An ordinary client gets a 401 or a 404 now and then. */
-const AT_ONCE = 100
+export const AT_ONCE = 100
 
 const DELAY_MS = 1000
 

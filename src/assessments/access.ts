@@ -7,8 +7,8 @@ import type { Sets } from './scope.ts'
 /** The integration of a live token, whose scope has at least one organization and one product. */
 export interface Access {
   clientId: string
-  /** The scope digest: equal for equal scopes. */
-  scope: string
+  /** Equal for equal scopes. */
+  scopeDigest: string
 }
 
 /** The 401 of the API (contract A3): one text for every token; without any, the realm alone (RFC 6750 §3.1). */
@@ -46,7 +46,7 @@ export async function requireAccess(db: Runner, token: Uint8Array): Promise<{ ac
 /** The columns of a `token` in a statement's row, for accessOf(). */
 export const ACCESS = {
   clientId: sql`token.client_id`,
-  scope: sql`token.scope_digest`,
+  scopeDigest: sql`token.scope_digest`,
   organizationCount: sql`cardinality(token.organization_ids)`,
   productCount: sql`cardinality(token.product_ids)`,
 }
@@ -55,11 +55,11 @@ export type AccessRow = NamedRow<keyof typeof ACCESS>
 
 /** Reads the columns of ACCESS. Null there means no live token. Throws HttpError 401 or 400. */
 export function accessOf(row: AccessRow): Access {
-  const [clientId, scope] = [text(row.clientId), text(row.scope)]
-  if (clientId === null || scope === null) throw invalidToken('presented')
+  const [clientId, scopeDigest] = [text(row.clientId), text(row.scopeDigest)]
+  if (clientId === null || scopeDigest === null) throw invalidToken('presented')
   if (text(row.organizationCount) === '0') throw unprovisioned('tenant', clientId)
   if (text(row.productCount) === '0') throw unprovisioned('product', clientId)
-  return { clientId, scope }
+  return { clientId, scopeDigest }
 }
 
 /** The row of a statement that reads the token alone. */

@@ -6,7 +6,7 @@ import { type Runner, statement, text } from '../database/statement.ts'
 
 /** An answer that is about to be sent. */
 export interface PendingDisclosure extends DisclosedRecords {
-  /** Two recordings under one key make one row. */
+  /** Two recordings under one key make one row: a statement may run twice. */
   key: string
   /** As the request log has them. */
   requestId: string
@@ -14,36 +14,24 @@ export interface PendingDisclosure extends DisclosedRecords {
 }
 
 /**
- * Records the disclosures of some answers: all of them or none. They are committed when it resolves: postgres.js 3.4.9
- * settles a statement at ReadyForQuery, which the server sends after the commit, and not at the earlier CommandComplete.
- * @throws the error of the statement or the connection, and then they may be recorded or not
+ * Records the disclosure of an answer. It is committed when this resolves: postgres.js 3.4.9 settles a statement at
+ * ReadyForQuery, which the server sends after the commit, and not at the earlier CommandComplete.
+ * @throws the error of the statement or the connection, and then it may be recorded or not
  */
-export async function recordDisclosures(db: Runner, disclosures: PendingDisclosure[]): Promise<void> {
-  const each = (column: (disclosure: PendingDisclosure) => string) => disclosures.map(column)
-  await record(db, {
-    keys: each(({ key }) => key),
-    requests: each(({ requestId }) => requestId),
-    addresses: each(({ address }) => address ?? ''),
-    clients: each(({ clientId }) => clientId),
-    assessments: each(({ assessments }) => assessments),
-    people: each(({ people }) => people),
-    // Our own names, which need no quotes.
-    filters: each(({ filters }) => (filters.length > 0 ? `{${filters}}` : '')),
-  })
+export async function recordDisclosure(db: Runner, disclosure: PendingDisclosure): Promise<void> {
+  const { key, requestId, address = null, clientId, assessments, people } = disclosure
+  // Our own names, which need no quotes.
+  const filters = disclosure.filters.length > 0 ? `{${disclosure.filters}}` : null
+  await record(db, { key, requestId, address, clientId, assessments, people, filters })
 }
 
-/**
- * Ids and filters are arrays, written as text: arrays of different lengths make no array of arrays. Addresses and filters are
- * '' where there are none, because a null in an array would depend on array_nulls.
- */
+/** Arrays are written as text. */
 const record = statement<Record<string, unknown>, object>(
   sql`
-  select record_disclosure(key, request, nullif(address, '')::inet, client, assessments::bigint[], people::bigint[],
-    nullif(filters, '')::text[])
-  from unnest(${sql.placeholder('keys')}::uuid[], ${sql.placeholder('requests')}::text[],
-    ${sql.placeholder('addresses')}::text[], ${sql.placeholder('clients')}::text[],
-    ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
-    as disclosed (key, request, address, client, assessments, people, filters)`,
+  select record_disclosure(${sql.placeholder('key')}::uuid, ${sql.placeholder('requestId')}::text,
+    ${sql.placeholder('address')}::text::inet, ${sql.placeholder('clientId')}::text,
+    ${sql.placeholder('assessments')}::text::bigint[], ${sql.placeholder('people')}::text::bigint[],
+    ${sql.placeholder('filters')}::text::text[])`,
 )
 
 /**
@@ -82,7 +70,7 @@ export function isRecorded(column: Buffer | null, clientId: string): boolean {
 }
 
 /** The ids that an answer shows, as arrays in the text format of Postgres. An educator may be in them several times. */
-export interface Shown {
+export interface ShownIds {
   assessments: string | null
   people: string | null
 }
@@ -90,7 +78,7 @@ export interface Shown {
 /** What is to be recorded of an answer: nothing if its statement returned no ids. */
 export function disclosureOf(
   clientId: string,
-  shown: Shown | undefined,
+  shown: ShownIds | undefined,
   filter: Filter,
 ): { disclosed?: DisclosedRecords } {
   if (!shown?.assessments || !shown.people) return {}

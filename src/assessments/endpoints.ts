@@ -2,12 +2,13 @@ import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError } from '../answers.ts'
 import type { ListQuery } from '../contract.ts'
+import type { RequestBounds } from '../database/bounds.ts'
 import { type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
 import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
-import type { PageMemory, Patience } from './page-memory.ts'
+import type { PageMemory } from './page-memory.ts'
 import type { Pair } from './query-string.ts'
 import type { Standby } from './standby.ts'
 
@@ -19,14 +20,14 @@ export async function listAssessments(
   db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
-  patience: Patience,
+  bounds: RequestBounds,
   query: ListQuery,
   pairs: Pair[],
   standby?: Standby,
 ): Promise<Answer> {
   const { access, count, documents, size, shown } = standby
-    ? await standby.page(db, memory, tokenDigest, query, patience)
-    : await readPage(db, memory, tokenDigest, query, patience)
+    ? await standby.page(db, memory, tokenDigest, query, bounds)
+    : await readPage(db, memory, tokenDigest, query, bounds)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,

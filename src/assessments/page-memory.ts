@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Filter } from '../contract.ts'
 import { Counters } from '../counters.ts'
+import type { RequestBounds } from '../database/bounds.ts'
 import { ClientGone, StatementTimeout } from '../database/failures.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
@@ -9,13 +10,6 @@ import type { Sets } from './scope.ts'
 
 /** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000
-
-/** How long a request waits at most, and the signal that its client has gone. */
-export interface Patience {
-  signal?: AbortSignal | undefined
-  /** By performance.now(). */
-  deadline?: number | undefined
-}
 
 /**
  * What a process remembers: the access of tokens, the sets of scopes, and lists with their counts and cursors. Nothing of it
@@ -49,12 +43,12 @@ export class PageMemory {
   }
 
   /** The sets of a scope: its digest never has others. */
-  setsOf(scope: string): Sets | undefined {
-    return this.scopes.get(scope)
+  setsOf(scopeDigest: string): Sets | undefined {
+    return this.scopes.get(scopeDigest)
   }
 
-  noteSets(scope: string, sets: Sets): void {
-    this.scopes.set(scope, sets)
+  noteSets(scopeDigest: string, sets: Sets): void {
+    this.scopes.set(scopeDigest, sets)
   }
 
   /**
@@ -66,10 +60,10 @@ export class PageMemory {
   async listOf(
     key: string,
     count: () => Promise<List | undefined>,
-    patience: Patience,
+    bounds: RequestBounds,
   ): Promise<List | undefined> {
     for (let underWay = this.counting.get(key); underWay; underWay = this.counting.get(key))
-      await waited(underWay, patience)
+      await waited(underWay, bounds)
     const known = this.lists.get(key)
     this.counters[known ? 'pageMemoryHits' : 'pageMemoryMisses']++
     if (known) return known
@@ -105,13 +99,13 @@ export class PageMemory {
 export const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
 
 /** The key of a list. A digest: a key must be short and contain no names. */
-export function listKey(scope: string, filter: Filter): string {
+export function listKey(scopeDigest: string, filter: Filter): string {
   const filters = JSON.stringify(filter)
-  return filters === '{}' ? scope : sha256(scope + filters).toString('base64')
+  return filters === '{}' ? scopeDigest : sha256(scopeDigest + filters).toString('base64')
 }
 
 /** Resolves when the work of another request is over, however it ends. */
-async function waited(work: Promise<unknown>, { signal, deadline }: Patience): Promise<void> {
+async function waited(work: Promise<unknown>, { signal, deadline }: RequestBounds): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const leave = () => reject(new ClientGone())
   if (signal?.aborted) leave()

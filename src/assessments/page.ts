@@ -1,9 +1,10 @@
 import type { ListQuery } from '../contract.ts'
+import type { RequestBounds } from '../database/bounds.ts'
 import type { Runner } from '../database/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
 import { constraints } from './filters.ts'
 import type { List } from './list.ts'
-import { listKey, type PageMemory, type Patience } from './page-memory.ts'
+import { listKey, type PageMemory } from './page-memory.ts'
 import {
   countedPage,
   countList,
@@ -23,14 +24,23 @@ const MAX_LISTS = 3
  * A page is one statement. It begins at what is remembered of its list, and returns no records if that is of another scope or
  * version. Then the list is forgotten and counted, and the page is read again.
  */
-export async function readPageBy(reader: Reader, query: ListQuery, patience: Patience = {}): Promise<Page> {
+export async function readPageBy(
+  reader: Reader,
+  query: ListQuery,
+  bounds: RequestBounds = {},
+): Promise<Page> {
   const { memory } = reader
   const { filters, values } = constraints(query.filter)
   let isExact = false
   let last: List | undefined
   for (let attempt = 1; ; attempt++) {
     const { access, sets } = await reader.scope()
-    const given = { ...values, ...narrowed(sets, query.filter), ...reader.values, scope: access.scope }
+    const given = {
+      ...values,
+      ...narrowed(sets, query.filter),
+      ...reader.values,
+      scopeDigest: access.scopeDigest,
+    }
     const request: PageRequest = { reader, query, filters, access, given, isExact }
     if (last && attempt > MAX_LISTS) {
       const page = await countedPage(request, last)
@@ -38,8 +48,8 @@ export async function readPageBy(reader: Reader, query: ListQuery, patience: Pat
       isExact ||= page === 'contradicted'
       continue
     }
-    const key = listKey(access.scope, query.filter)
-    const list = await memory.listOf(key, () => countList(request), patience)
+    const key = listKey(access.scopeDigest, query.filter)
+    const list = await memory.listOf(key, () => countList(request), bounds)
     if (!list) continue
     const page = await rememberedPage(request, list)
     if (typeof page === 'object') {
@@ -58,15 +68,15 @@ export function readPage(
   memory: PageMemory,
   token: Uint8Array,
   query: ListQuery,
-  patience?: Patience,
+  bounds?: RequestBounds,
 ): Promise<Page> {
   const scope = () => scopeOf(db, memory, token)
   const hasScope: Reader['hasScope'] = (row, access) => {
     const now = accessOf(row)
     memory.noteAccess(token, now)
-    return now.scope === access.scope
+    return now.scopeDigest === access.scopeDigest
   }
-  return readPageBy({ db, memory, source: 'token', values: { token }, scope, hasScope }, query, patience)
+  return readPageBy({ db, memory, source: 'token', values: { token }, scope, hasScope }, query, bounds)
 }
 
 /** The scope of a token, as a statement last read it. */
@@ -76,10 +86,10 @@ async function scopeOf(
   token: Uint8Array,
 ): Promise<{ access: Access; sets: Sets }> {
   const access = memory.accessOf(token)
-  const sets = access && memory.setsOf(access.scope)
+  const sets = access && memory.setsOf(access.scopeDigest)
   if (sets) return { access, sets }
   const read = await requireAccess(db, token)
   memory.noteAccess(token, read.access)
-  memory.noteSets(read.access.scope, read.sets)
+  memory.noteSets(read.access.scopeDigest, read.sets)
   return read
 }

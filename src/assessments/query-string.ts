@@ -1,6 +1,6 @@
 import querystring from 'node:querystring'
 import { apiError } from '../answers.ts'
-import type { Sent } from '../parameters.ts'
+import type { SentValues } from '../parameters.ts'
 
 /** Bytes of query string that are read; a client that needs more sends several requests. */
 export const MAX_QUERY_BYTES = 16 * 1024
@@ -50,8 +50,8 @@ const ENCODED_TWICE = /^filter%(?:25)*5b/i
  * be read. A list is sent as `f=`, `f[]=` or `f[0]=`. A blank value equals an omitted one (contract F13), whatever its
  * name. Throws HttpError 400. Pure.
  */
-export function sentIn(pairs: Pair[]): Record<string, Sent | undefined> {
-  const sent: Record<string, Sent | undefined> = Object.create(null)
+export function sentIn(pairs: Pair[]): Record<string, SentValues | undefined> {
+  const sent: Record<string, SentValues | undefined> = Object.create(null)
   for (const { name, text } of pairs) {
     if (text.trim() === '') continue
     const [, root = '', brackets = '', open = ''] =

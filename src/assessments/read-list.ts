@@ -2,12 +2,22 @@ import { LRUCache } from 'lru-cache'
 import type { ListQuery } from '../contract.ts'
 import { type RawRow, type Runner, rawStatement, type Statement, text } from '../database/statement.ts'
 import type { Access, AccessRow } from './access.ts'
-import { isRecorded, type Shown } from './disclosure.ts'
+import { isRecorded, type ShownIds } from './disclosure.ts'
 import { NARROW_FILTERS, type Values } from './filters.ts'
 import { type Entry, List, START } from './list.ts'
-import { COUNT, type Counting, countSql, PAGE, pageSql, REACHES, type Reach, type Shape } from './list-sql.ts'
-import type { Source } from './moment.ts'
+import {
+  COUNT,
+  type Counting,
+  countSql,
+  isByKept,
+  PAGE,
+  pageSql,
+  REACHES,
+  type Reach,
+  type Shape,
+} from './list-sql.ts'
 import type { PageMemory } from './page-memory.ts'
+import type { Source } from './page-state.ts'
 import type { Sets } from './scope.ts'
 import { isOneLetter, searchOf } from './search.ts'
 
@@ -23,7 +33,7 @@ export interface Page {
   /** How many documents. */
   size: number
   /** Their ids, if disclosures are recorded. */
-  shown: Shown
+  shown: ShownIds
 }
 
 /** A server that pages are read from. */
@@ -79,18 +89,17 @@ const [NEAR] = reaches
 
 /** Counts a list; undefined if the token has another scope. */
 export async function countList(request: PageRequest): Promise<List | undefined> {
-  const { reader, given, filters, access, isExact } = request
+  const { reader, given, access } = request
   const counting = countingOf(request)
   const [found] = await statementOf(counting, countSql, false)(reader.db, given)
   const row = COUNT.read(found)
   if (!reader.hasScope(row, access)) return undefined
   const number = (column: Buffer | null) => Number(text(column))
-  const isKept = !isExact && filters.every(name => name === searchOf(filters))
   return new List({
     version: text(row.version),
     isRecorded: isRecorded(row.recording, access.clientId),
     count: number(row.count),
-    isProven: !isKept,
+    isProven: !isByKept(counting),
     ofScope: number(row.ofScope),
     ofOrganizations: number(row.ofOrganizations),
     ofProducts: number(row.ofProducts),

@@ -2,15 +2,15 @@ import { sql } from 'drizzle-orm'
 import { exportVersion } from '../../db/schema.ts'
 import type { ListQuery } from '../contract.ts'
 import type { Counters } from '../counters.ts'
-import { GRACE_MS, type StateLog } from '../database/bounds.ts'
+import { GRACE_MS, type RequestBounds, type StateLog } from '../database/bounds.ts'
 import { ClientGone, DatabaseUnavailable } from '../database/failures.ts'
 import { type Runner, rawStatement, text } from '../database/statement.ts'
-import { within } from '../within.ts'
+import { within } from '../timeouts.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
 import { isRecorded } from './disclosure.ts'
-import { NOW, NOW_SQL } from './moment.ts'
 import { readPage, readPageBy } from './page.ts'
-import { PageMemory, type Patience } from './page-memory.ts'
+import { PageMemory } from './page-memory.ts'
+import { STATE_ROW, STATE_SQL } from './page-state.ts'
 import type { Page } from './read-list.ts'
 import type { Sets } from './scope.ts'
 
@@ -24,7 +24,7 @@ const PATIENCE_MS = 1000
 const PAUSE_MS = 1000
 
 /** What the primary says about a request before a standby reads its page. */
-interface Moment {
+interface PageState {
   access: Access
   sets: Sets
   version: string | null
@@ -33,7 +33,7 @@ interface Moment {
 
 /** The pool of the standby, as requests use it. */
 interface Pool extends Runner {
-  forRequest(requester: Patience, integration?: string): Runner
+  forRequest(bounds: RequestBounds, integration?: string): Runner
   close(): Promise<void>
 }
 
@@ -77,14 +77,12 @@ export class Standby {
     memory: PageMemory,
     token: Uint8Array,
     query: ListQuery,
-    patience: Patience,
+    bounds: RequestBounds,
   ): Promise<Page> {
-    const page = this.#isPassedOver
-      ? undefined
-      : await this.#pageHere(primary, memory, token, query, patience)
+    const page = this.#isPassedOver ? undefined : await this.#pageHere(primary, memory, token, query, bounds)
     if (page) return page
     const askedAt = performance.now()
-    const ofPrimary = await readPage(primary, memory, token, query, patience)
+    const ofPrimary = await readPage(primary, memory, token, query, bounds)
     this.#note(ofPrimary.version, askedAt)
     return ofPrimary
   }
@@ -95,13 +93,13 @@ export class Standby {
     memory: PageMemory,
     token: Uint8Array,
     query: ListQuery,
-    { signal }: Patience,
+    { signal }: RequestBounds,
   ): Promise<Page | undefined> {
     const askedAt = performance.now()
-    const moment = await momentOf(primary, memory, token)
-    this.#note(moment.version, askedAt)
+    const state = await stateOf(primary, memory, token)
+    this.#note(state.version, askedAt)
     try {
-      const page = await within(PATIENCE_MS, this.#read(moment, query, signal), undefined)
+      const page = await within(PATIENCE_MS, this.#read(state, query, signal), undefined)
       if (page && this.#isRecent(page.version)) return page
       this.#passOver(page ? BEHIND : SILENT)
     } catch (error) {
@@ -112,7 +110,7 @@ export class Standby {
   }
 
   async #read(
-    { access, sets, recording }: Moment,
+    { access, sets, recording }: PageState,
     query: ListQuery,
     signal: AbortSignal | undefined,
   ): Promise<Page> {
@@ -170,19 +168,19 @@ const BEHIND = 'it has another version of the lists than the primary has had for
 const SILENT = 'it does not answer within a second'
 const FAILED = 'its statements fail'
 
-/** Looks the token up, with the moment. @throws HttpError 401 or 400 */
-async function momentOf(db: Runner, memory: PageMemory, token: Uint8Array): Promise<Moment> {
-  const [found] = await readNow(db, { token })
-  const row = NOW.read(found)
+/** Looks the token up, with the state. @throws HttpError 401 or 400 */
+async function stateOf(db: Runner, memory: PageMemory, token: Uint8Array): Promise<PageState> {
+  const [found] = await readState(db, { token })
+  const row = STATE_ROW.read(found)
   const access = accessOf(row)
   memory.noteAccess(token, access)
-  const known = memory.setsOf(access.scope)
+  const known = memory.setsOf(access.scopeDigest)
   const scope = known ? { access, sets: known } : await requireAccess(db, token)
-  memory.noteSets(scope.access.scope, scope.sets)
+  memory.noteSets(scope.access.scopeDigest, scope.sets)
   return { ...scope, version: text(row.version), recording: isRecorded(row.recording, access.clientId) }
 }
 
-const readNow = rawStatement<{ token: Uint8Array }>(NOW_SQL)
+const readState = rawStatement<{ token: Uint8Array }>(STATE_SQL)
 
 const readVersion = rawStatement<Record<string, never>>(sql`
   select ${exportVersion.version} from ${exportVersion}`)

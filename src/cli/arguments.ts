@@ -20,10 +20,12 @@ export function readId(text: string, wish = 'a whole number, as 501'): string {
   return String(BigInt(id))
 }
 
-/** "1,2,3" as distinct decimal strings in numeric order, or "all". */
+/** "1,2,3" as distinct decimal strings in numeric order, or "all". An unset variable of a script gives no id: a mistake. */
 export function readIds(text: string): Ids {
   if (text.trim() === 'all') return 'all'
   const ids = text.split(',').filter(id => id.trim() !== '')
+  if (ids.length === 0)
+    throw new InvalidArgumentError('It names no id: give whole numbers, as 1,2,3, or all.')
   const digits = ids.map(id => readId(id, 'whole numbers, as 1,2,3, or all'))
   return [...new Set(digits)].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
 }

@@ -1,8 +1,9 @@
 import { LOST } from '../database/describe-error.ts'
-import { verdictOn } from '../database/failures.ts'
+import { verdictOn, whyFailed } from '../database/failures.ts'
 import type { CommandSql } from '../database/transact.ts'
 import { Failure, UncertainFailure } from '../errors.ts'
 import type { Commit, Interruption } from '../interruption.ts'
+import { OutputFailure, reportOf } from './output.ts'
 import { interruptible } from './process.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -50,22 +51,58 @@ export async function changing<Result>(
   )
 }
 
+/** How a change is undone whose result could not be printed, and is not shown again. */
+export interface Undo<Result> {
+  run(sql: CommandSql, result: Result): Promise<unknown>
+  /** As "the integration was deleted again". */
+  undone: string
+  /** What to do if that fails. */
+  otherwise(result: Result): string
+}
+
 /**
  * Runs a transaction, and reports its result, also if nobody knows whether it was committed: a new secret is shown only
  * once.
+ * @param undo for a result that must reach somebody
  */
 export async function changeAndReport<Result>(
   change: Change,
   work: (sql: CommandSql) => Promise<Result>,
   report: (result: Result, doubt: Doubt | undefined, sql: CommandSql) => Promise<void>,
+  undo?: Undo<Result>,
 ): Promise<void> {
   await changing(change, interruption =>
     withDatabase(async ({ sql }) => {
       const { result, failure } = await settled(work(sql))
-      await report(result, failure && { committed: null }, sql)
+      try {
+        const done = interruption.commit === 'done' && !undo ? change.done : undefined
+        await reportOf(done, report(result, failure && { committed: null }, sql))
+      } catch (error) {
+        // What nobody knows is more than what could not be printed.
+        if (failure) throw failure
+        throw undo && error instanceof OutputFailure ? await undoing(undo, sql, result, change, error) : error
+      }
       if (failure) throw failure
     }, interruption),
   )
+}
+
+/** Undoes a change that nobody can read of. @returns the error that says so */
+async function undoing<Result>(
+  { run, undone, otherwise }: Undo<Result>,
+  sql: CommandSql,
+  result: Result,
+  { done }: Change,
+  { message }: OutputFailure,
+): Promise<Failure> {
+  try {
+    await run(sql, result)
+    return new Failure(`${message}: ${undone}, because nobody has the secret`)
+  } catch (error) {
+    return new Failure(
+      `${done}, but ${message}, nobody has the secret, and that was not undone (${whyFailed(error)}): ${otherwise(result)}`,
+    )
+  }
 }
 
 /** The result of a transaction that was committed, or may have been. @throws any other error */

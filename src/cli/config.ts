@@ -1,6 +1,5 @@
 import { describeSettings } from '../config.ts'
 import { newCommand } from './arguments.ts'
-import { describeDisclosureSetting } from './disclosing.ts'
 import { printJson, printTable } from './output.ts'
 import { requireSettings } from './setting-problems.ts'
 
@@ -9,14 +8,13 @@ export const configCommand = () =>
   newCommand(
     'config',
     'Print every setting with value, source, default and meaning. Secrets are masked.',
-    `Settings come from the environment. If DATABASE_URL is set, the last line says whether the database
-records disclosures. Exit code 1 if a setting is invalid.
+    `Settings come from the environment. Exit code 1 if a setting is invalid.
 
 Example: LOG_LEVEL=warn axport config`,
   )
     .option('--json', 'print a JSON array')
     .action(async ({ json }) => {
-      const settings = [...describeSettings(), ...(await describeDisclosureSetting())]
+      const settings = describeSettings()
       if (json) await printJson(settings)
       else
         await printTable(

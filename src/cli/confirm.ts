@@ -1,14 +1,9 @@
 import { Failure, UsageFailure } from '../errors.ts'
 
-/**
- * Refuses a change that cannot be undone where nobody can be asked.
- * @param what what is about to happen, where the command does not say it
- * @throws UsageFailure that names `command` --yes
- */
-export function requireTerminal(command: string, what?: string): void {
+/** Refuses a change that cannot be undone where nobody can be asked. @throws UsageFailure that names `command` --yes */
+export function requireTerminal(command: string): void {
   if (process.stdin.isTTY && process.stderr.isTTY) return
-  const why = what === undefined ? '' : `${what}, and `
-  throw new UsageFailure(`${why}there is no terminal to confirm on: ${command} --yes`)
+  throw new UsageFailure(`there is no terminal to confirm on: ${command} --yes`)
 }
 
 /**

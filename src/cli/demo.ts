@@ -8,11 +8,11 @@ import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
 import { type Credentials, createIntegration } from '../integrations/credentials.ts'
 import { sampleNdjson } from '../sample/generate.ts'
-import { setDisclosing } from '../tables/disclosing.ts'
+import { setDisclosureState } from '../tables/disclosure-state.ts'
 import { newCommand } from './arguments.ts'
 import { print } from './output.ts'
 import { interruptible, thisProgram } from './process.ts'
-import { ServingProcess } from './serving.ts'
+import { ServingProcess } from './serving-process.ts'
 
 const ASSESSMENTS = 2000
 
@@ -58,7 +58,7 @@ async function prepare(starting: Promise<PrivateServer>) {
   const database = await openDatabase(url, setting('DATABASE_POOL_SIZE'))
   await migrate(database.sql)
   await importSource(database.sql, ndjson({ chunks: sample.stream() }), () => {})
-  await setDisclosing(database.sql, { isOn: true })
+  await setDisclosureState(database.sql, { isOn: true })
   const description = { purpose: 'trying axport', contact: null }
   const integration = await createIntegration(database.sql, 'Demo', 'all', 'all', description)
   const [first] = await rowsOf<{ id: string; userId: string }>(

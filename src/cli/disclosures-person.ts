@@ -1,19 +1,14 @@
 import type { Sql } from 'postgres'
-import { reportFor } from '../disclosures/personal.ts'
-import type { Question } from '../disclosures/question.ts'
-import { personalPage } from '../disclosures/report.ts'
-import type { SearchProgress } from '../disclosures/slices.ts'
 import { Failure, UsageFailure } from '../errors.ts'
-import { writePrivate } from '../files.ts'
 import { findByEmail, findPerson } from '../tables/people.ts'
 import { readLine } from './confirm.ts'
-import { counted, print, StatusLine, tableOf } from './output.ts'
+import { counted, tableOf } from './output.ts'
 
-/** An argument would stand in the list of processes, and in the history of the shell. */
-export async function readEmail(): Promise<string> {
-  if (process.stdin.isTTY) process.stderr.write('Email: ')
-  const email = (await readLine())?.trim()
-  if (!email) throw new UsageFailure('no email was given: type one, or write it to standard input')
+/** The email of --email; "-" reads it from standard input. There it is neither in the list of processes nor in a history. */
+export async function readEmail(given: string): Promise<string> {
+  if (given === '-' && process.stdin.isTTY) process.stderr.write('Email: ')
+  const email = (given === '-' ? await readLine() : given)?.trim()
+  if (!email) throw new UsageFailure('no email was given: --email ADDRESS, or --email - and standard input')
   return email
 }
 
@@ -37,28 +32,13 @@ export async function findOne(sql: Sql, email: string, show: (text: string) => u
   )
 }
 
-/** Writes the page for a person, which only its owner can read. */
-export async function writeReport(
-  sql: Sql,
-  question: Question & { userId: string },
-  file: string,
-): Promise<void> {
-  const status = new StatusLine()
-  const onSlice = ({ answers }: SearchProgress) => status.show(() => `looked through ${answers} answers`)
-  const report = await reportFor(sql, question, onSlice).finally(() => status.clear())
-  await writePrivate(file, personalPage(report))
-  await print(
-    `${file} has what user ${question.userId} may know: ${counted(report.shown.length, 'recipient')}\n`,
-  )
-}
-
 /** Says what the record cannot know about a person. */
 export async function noteProctors(sql: Sql, userId: string): Promise<void> {
   const { proctored = 0 } = (await findPerson(sql, userId)) ?? {}
   const rest =
     proctored === 0
       ? ''
-      : `; this person proctored ${counted(proctored, 'assessment')} of others, and axport disclosures --assessment ID ` +
-        'shows who was sent one'
+      : `; this person proctored ${counted(proctored, 'assessment')} of others: docs/operate/privacy.md has the SQL ` +
+        'that shows who was sent one'
   process.stderr.write(`The record lists educators, not proctors${rest}.\n`)
 }

@@ -1,17 +1,15 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { stringify } from 'csv-stringify/sync'
 import type { Sql } from 'postgres'
-import { type Disclosure, eachDisclosure } from '../disclosures/each.ts'
-import type { Moment, Question } from '../disclosures/question.ts'
-import { describeAhead, readRecordState } from '../disclosures/record.ts'
-import { integrationsShown, type Shown } from '../disclosures/shown.ts'
-import type { SearchProgress } from '../disclosures/slices.ts'
-import { UsageFailure } from '../errors.ts'
+import { describeAhead, readCoverage } from '../disclosures/coverage.ts'
+import type { DisclosureFilter, Moment } from '../disclosures/disclosure-filter.ts'
+import { type Disclosure, eachDisclosure } from '../disclosures/each-disclosure.ts'
+import { listRecipients, type Recipient } from '../disclosures/recipients.ts'
 import { isDay } from '../parameters.ts'
-import { describeDisclosing } from '../tables/disclosing.ts'
+import { describeDisclosureState } from '../tables/disclosure-state.ts'
 import { given, newCommand, readId } from './arguments.ts'
-import { findOne, noteProctors, readEmail, writeReport } from './disclosures-person.ts'
-import { escaped, print, printJson, printTable, StatusLine } from './output.ts'
+import { findOne, noteProctors, readEmail } from './disclosures-person.ts'
+import { escaped, print, printJson, printTable } from './output.ts'
 import { withDatabase } from './with-database.ts'
 
 /** axport disclosures */
@@ -25,44 +23,23 @@ platform's time zone.
 
 Example: axport disclosures --user 501 --since 90d`,
   )
-    .addOption(
-      new Option('--user <id>', 'records of this educator').argParser(readId).conflicts('assessment'),
-    )
-    .addOption(
-      new Option('--ask-email', 'ask for the email of an educator, or read it from standard input').conflicts(
-        ['user', 'assessment'],
-      ),
-    )
-    .option('--assessment <id>', 'this assessment', readId)
+    .addOption(new Option('--user <id>', 'records of this educator').argParser(readId).conflicts('email'))
+    .option('--email <address>', 'records of the educator with this email; - reads it from standard input')
     .option('--integration <client-id>', 'answers to this integration, which may be deleted')
     .option('--since <when>', 'from this day on: 2026-09-01; or for the last 90d', readMoment)
     .option('--until <when>', 'until the end of this day, or until 90d ago', readMoment)
     .option('--each', 'every single answer, with its request id')
-    .addOption(
-      new Option('--report <file>', 'write a page of HTML for the educator who asked').conflicts([
-        'each',
-        'csv',
-        'json',
-        'assessment',
-        'integration',
-      ]),
-    )
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print a JSON array')
-    .action(async ({ user, askEmail, assessment, integration, since, until, each, report, ...form }) => {
-      if (report !== undefined && user === undefined && !askEmail)
-        throw new UsageFailure('--report is about an educator: add --user or --ask-email')
-      const email = askEmail && (await readEmail())
+    .action(async ({ user, email: address, integration, since, until, each, ...form }) => {
+      const email = address === undefined ? undefined : await readEmail(address)
       await withDatabase(async ({ sql }) => {
         // CSV and JSON have nothing beside their rows.
         const show = form.csv || form.json ? (text: string) => process.stderr.write(text) : print
         const userId = email === undefined ? user : await findOne(sql, email, show)
-        const ids = { userId, assessmentId: assessment, clientId: integration }
-        const question: Question = given({ ...ids, since, until })
-        if (report !== undefined && userId !== undefined)
-          await writeReport(sql, { ...question, userId }, report)
-        else await (each ? printEach : printSummary)(sql, question, form)
-        await noteState(sql)
+        const filter: DisclosureFilter = given({ userId, clientId: integration, since, until })
+        await (each ? printEach : printSummary)(sql, filter, form)
+        await noteCoverage(sql)
         if (userId !== undefined) await noteProctors(sql, userId)
       })
     })
@@ -77,12 +54,12 @@ function readMoment(text: string): Moment {
 }
 
 /** Says on standard error since when answers are recorded: earlier ones are not in the result. */
-async function noteState(sql: Sql): Promise<void> {
-  const { disclosing, begins, ahead } = await readRecordState(sql)
+async function noteCoverage(sql: Sql): Promise<void> {
+  const { state, begins, ahead } = await readCoverage(sql)
   const oldest = begins === null ? 'it has no answer yet' : `its oldest answer is of ${begins}`
-  const state = disclosing === undefined ? 'in an unknown state' : describeDisclosing(disclosing)
-  const advice = disclosing?.isOn === false ? '; axport migrate --disclosures on begins to record' : ''
-  process.stderr.write(`The record is ${state}; ${oldest}${advice}.\n`)
+  const condition = state === undefined ? 'in an unknown state' : describeDisclosureState(state)
+  const advice = state?.isOn === false ? '; axport migrate --disclosures on begins to record' : ''
+  process.stderr.write(`The record is ${condition}; ${oldest}${advice}.\n`)
   if (ahead !== null) process.stderr.write(`Note: ${describeAhead(ahead)}.\n`)
 }
 
@@ -91,17 +68,22 @@ interface Form {
   json?: true
 }
 
-const SUMMARY = ['client_id', 'name', 'purpose', 'times', 'first', 'last'] as const satisfies (keyof Shown)[]
+const SUMMARY = [
+  'client_id',
+  'name',
+  'purpose',
+  'times',
+  'first',
+  'last',
+] as const satisfies (keyof Recipient)[]
 
 /** Prints a row for each integration. */
-async function printSummary(sql: Sql, question: Question, { csv, json }: Form): Promise<void> {
-  const status = new StatusLine()
-  const onSlice = (looked: SearchProgress) => status.show(() => progress(looked))
-  const shown = await integrationsShown(sql, question, onSlice).finally(() => status.clear())
-  const cells = shown.map(row => SUMMARY.map(name => String(row[name] ?? '')))
-  if (json) await printJson(shown)
+async function printSummary(sql: Sql, filter: DisclosureFilter, { csv, json }: Form): Promise<void> {
+  const recipients = await listRecipients(sql, filter)
+  const cells = recipients.map(row => SUMMARY.map(name => String(row[name] ?? '')))
+  if (json) await printJson(recipients)
   else if (csv) await print(stringify([[...SUMMARY], ...cells]))
-  else if (shown.length === 0) await print(NOTHING)
+  else if (recipients.length === 0) await print(NOTHING)
   else await printTable(['client id', ...SUMMARY.slice(1)], cells)
 }
 
@@ -116,28 +98,22 @@ const EACH = [
   'key',
 ] as const satisfies (keyof Disclosure)[]
 
-/** Prints a row for each answer, slice by slice: all of them may not fit into memory. */
-async function printEach(sql: Sql, question: Question, { csv, json }: Form): Promise<void> {
-  const status = new StatusLine()
+/** Prints a row for each answer, some at a time: all of them may not fit into memory. */
+async function printEach(sql: Sql, filter: DisclosureFilter, { csv, json }: Form): Promise<void> {
   let printed = 0
-  // Printed with the first rows, so that a refused question prints nothing.
+  // Printed with the first rows, so that a refused filter prints nothing.
   let opening = json ? '[' : csv ? stringify([[...EACH]]) : ''
-  for await (const { rows, progress: looked } of eachDisclosure(sql, question)) {
+  for await (const rows of eachDisclosure(sql, filter)) {
     const text = () => {
       if (json) return rows.map((row, at) => (printed + at > 0 ? ',' : '') + JSON.stringify(row)).join('')
       const cells = rows.map(row => EACH.map(name => [row[name] ?? []].flat().join(' ')))
       if (csv) return stringify(cells)
       return [...(printed === 0 ? [HEADING] : []), ...cells].map(lineOf).join('')
     }
-    if (rows.length > 0) {
-      status.clear()
-      await print(opening + text())
-      opening = ''
-    }
+    await print(opening + text())
+    opening = ''
     printed += rows.length
-    status.show(() => progress(looked))
   }
-  status.clear()
   if (json) await print(`${opening}]\n`)
   else if (csv) await print(opening)
   else if (printed === 0) await print(NOTHING)
@@ -155,6 +131,3 @@ const lineOf = (cells: string[]) =>
     .trimEnd()}\n`
 
 const NOTHING = 'The record has no such answer.\n'
-
-const progress = ({ answers, upTo }: SearchProgress) =>
-  `looked through ${answers} answers, up to ${upTo.slice(0, 10)}`

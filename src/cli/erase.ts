@@ -4,8 +4,8 @@ import { setting } from '../config.ts'
 import { requestMs } from '../database/bounds.ts'
 import { requireCurrentSchema } from '../database/schema-record.ts'
 import type { CommandSql } from '../database/transact.ts'
-import { describeAhead, readRecordState, recordedUntil } from '../disclosures/record.ts'
-import { integrationsShown, type Shown } from '../disclosures/shown.ts'
+import { describeAhead, readCoverage, recordedUntil } from '../disclosures/coverage.ts'
+import { listRecipients, type Recipient } from '../disclosures/recipients.ts'
 import { type Erasure, erasePerson, removeTombstone } from '../erasure/erase.ts'
 import { erasedAt } from '../erasure/tombstones.ts'
 import { Failure } from '../errors.ts'
@@ -15,7 +15,7 @@ import { newCommand, readId } from './arguments.ts'
 import { changeAndReport, type Doubt, oneChange } from './changing.ts'
 import { confirm, requireTerminal } from './confirm.ts'
 import { WAIT_MS } from './limits.ts'
-import { counted, escaped, fieldLines, print, printJson, StatusLine } from './output.ts'
+import { counted, escaped, fieldLines, print, printJson } from './output.ts'
 
 /** axport erase USER_ID */
 export const eraseCommand = () =>
@@ -53,7 +53,7 @@ interface Options {
 
 /** The integrations that were sent records of a person; null if that is not known. */
 interface Recipients {
-  integrations: Shown[] | null
+  integrations: Recipient[] | null
   /** Until when pages that were read before the erasure may be recorded and sent; null if that is no matter, or not known. */
   until: string | null
   notes: string[]
@@ -79,13 +79,16 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json }: Options): 
     // The record has educators by their ids, and no proctors.
     if (erasure.proctored > 0)
       recipients.notes.push(
-        'the person was named as a proctor in assessments of others: axport disclosures --assessment ID shows who was sent one',
+        'the person was named as a proctor in assessments of others: docs/operate/privacy.md has the SQL that shows who was sent one',
       )
-    if (json) await printJson(jsonOf(userId, dryRun, erasure, recipients))
-    else await print(textOf(userId, dryRun, erasure, recipients))
-    if (erasure.unwiped !== undefined)
+    const printing = json
+      ? printJson(jsonOf(userId, dryRun, erasure, recipients))
+      : print(textOf(userId, dryRun, erasure, recipients))
+    // The error says to run the command again, which prints all again.
+    await (erasure.vacuumFailure === undefined ? printing : printing.catch(() => {}))
+    if (erasure.vacuumFailure !== undefined)
       throw new Failure(
-        `user ${userId} is erased, and the files of the tables still have what was deleted: VACUUM failed (${erasure.unwiped}); axport erase ${userId} tries again`,
+        `user ${userId} is erased, and the files of the tables still have what was deleted: VACUUM failed (${erasure.vacuumFailure}); axport erase ${userId} tries again`,
       )
   }
   await changeAndReport(
@@ -154,20 +157,17 @@ const onWait = () => void process.stderr.write('waiting for an import to finish 
 
 /** @param requestTime milliseconds, if the person is erased */
 async function recipientsOf(sql: Sql, userId: string, requestTime: number | undefined): Promise<Recipients> {
-  const { disclosing, begins, ahead } = await readRecordState(sql)
-  if (begins === null && !disclosing?.isOn) {
+  const { state, begins, ahead } = await readCoverage(sql)
+  if (begins === null && !state?.isOn) {
     const note = 'disclosures are not recorded: axport migrate --disclosures on starts that'
     return { integrations: null, until: null, notes: [note] }
   }
-  const isOpen = disclosing?.isOn === true && requestTime !== undefined
+  const isOpen = state?.isOn === true && requestTime !== undefined
   const until = isOpen ? await recordedUntil(sql, requestTime) : null
-  const status = new StatusLine()
-  const integrations = await integrationsShown(sql, { userId }, ({ answers }) =>
-    status.show(() => `looked through ${answers} recorded answers`),
-  ).finally(() => status.clear())
+  const integrations = await listRecipients(sql, { userId })
   const notes = begins === null ? [] : [`the record begins with ${begins}`]
   if (ahead !== null) notes.push(describeAhead(ahead))
-  if (!disclosing?.isOn)
+  if (!state?.isOn)
     notes.push('disclosures are not recorded now: answers sent while the record was off are not known')
   if (until !== null)
     notes.push(
@@ -187,7 +187,7 @@ function textOf(
   const before = erasedBefore === null ? '' : `, and was erased before, at ${erasedBefore}`
   const shown = integrations?.map(
     ({ client_id, name, purpose, times, first, last }) =>
-      `${name} (${client_id}), ${purpose ?? 'no purpose'}: ${counted(times, 'time')}, first ${first}, last ${last}`,
+      `${name ?? 'no name'} (${client_id}), ${purpose ?? 'no purpose'}: ${counted(times, 'time')}, first ${first}, last ${last}`,
   )
   const shownTo = shown === undefined ? ['not known'] : shown.length > 0 ? shown : ['no integration']
   return fieldLines(

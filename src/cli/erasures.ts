@@ -9,9 +9,9 @@ export const erasuresCommand = () =>
   newCommand(
     'erasures',
     'List the erased people, whom imports leave out.',
-    `Of each person there is a tombstone: the id, when and by which role of the database the person
-was erased, and the assessments that are known as those of the person (the table has their number).
-With --json it is the list by which a restored database forgets them: see docs/operate/backup.md.
+    `Of each person there is a tombstone: the id, and when and by which role of the database the
+person was erased. With --json it is the list by which a restored database forgets them: see
+docs/operate/backup.md.
 axport erase ID --remove-tombstone lets later imports bring the person back.
 
 Example: axport erasures --json`,
@@ -21,20 +21,11 @@ Example: axport erasures --json`,
       const tombstones = await withDatabase(({ sql }) => listTombstones(sql))
       if (json)
         return await printJson(
-          tombstones.map(({ user_id, assessment_ids, ...others }) => ({
-            user_id: exactNumber(user_id),
-            ...others,
-            assessment_ids: assessment_ids.map(exactNumber),
-          })),
+          tombstones.map(({ user_id, ...others }) => ({ user_id: exactNumber(user_id), ...others })),
         )
       if (tombstones.length === 0) return await print('Nobody was erased.\n')
       await printTable(
-        ['user id', 'erased at', 'role', 'assessments'],
-        tombstones.map(({ user_id, erased_at, role, assessment_ids }) => [
-          user_id,
-          erased_at,
-          role,
-          String(assessment_ids.length),
-        ]),
+        ['user id', 'erased at', 'role'],
+        tombstones.map(({ user_id, erased_at, role }) => [user_id, erased_at, role]),
       )
     })

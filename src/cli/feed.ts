@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { setting } from '../config.ts'
-import { hasPassword } from '../database/url.ts'
 import { UsageFailure } from '../errors.ts'
 import { readTrimmed } from '../files.ts'
 import { readQueries } from '../import/platform/queries.ts'
@@ -10,12 +9,10 @@ import { readDuration } from './arguments.ts'
 
 /** The options of axport import for a platform's Postgres. */
 export interface FeedCall {
-  from?: string
   fromFile?: string
   queries?: string
   feed?: string
   full?: true
-  overlap?: number
   every?: number
   dryRun?: boolean
   sync?: true
@@ -26,51 +23,39 @@ export interface FeedCall {
 export const feedOptions = () => [
   new Option('--queries <dir>', "read the platform's Postgres by users.sql, … in DIR (docs/operate/feed.md)"),
   new Option('--from-file <file>', 'file with the URL of the platform; without it, PLATFORM_URL is the URL'),
-  new Option('--from <url>', 'the URL of the platform, if it has no password'),
   new Option('--feed <name>', 'name that the last round is stored under (platform)').argParser(readFeedName),
   new Option('--full', 'read all rows, not only those changed since the last round'),
-  new Option('--overlap <duration>', 'how long before the last round to read again (15m)').argParser(
-    readDuration,
-  ),
   new Option('--every <duration>', 'repeat, at most 1d apart, until SIGTERM or a failure').argParser(
     readDuration,
   ),
 ]
 
 /** Those for a platform alone. */
-const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every'] as const
-
-/** The default of --overlap: rows get their timestamp up to so long before they are committed. */
-const OVERLAP_SECONDS = 15 * 60
+const DEPENDENT = ['queries', 'fromFile', 'feed', 'full', 'every'] as const
 
 /** A timer of the runtime runs for 24 days at most. */
 const LONGEST_REST_SECONDS = 24 * 60 * 60
 
 /** Whether to read a platform, not a file. @throws UsageFailure for options that do not go together */
 export function isFromPlatform(file: string | undefined, options: FeedCall): boolean {
-  const { from, fromFile, queries } = options
-  const isNamed = from !== undefined || fromFile !== undefined
-  if (isNamed && file !== undefined) throw new UsageFailure('give a file or --from, and not both')
-  if (from !== undefined && fromFile !== undefined)
-    throw new UsageFailure('give --from or --from-file, and not both')
+  const { fromFile, queries } = options
   if (file !== undefined) {
     const dependent = DEPENDENT.find(name => options[name] !== undefined)
-    if (dependent) throw new UsageFailure(`--${dependent} is for a platform, and does not go with a file`)
+    if (dependent)
+      throw new UsageFailure(
+        `--${dependent === 'fromFile' ? 'from-file' : dependent} is for a platform, and does not go with a file`,
+      )
     return false
   }
   if (queries === undefined)
     throw new UsageFailure(
-      isNamed
-        ? '--from needs --queries DIR, the folder of the queries'
-        : 'give a file, or --queries DIR to read a platform (see axport import --help)',
+      fromFile === undefined
+        ? 'give a file, or --queries DIR to read a platform (see axport import --help)'
+        : '--from-file needs --queries DIR, the folder of the queries',
     )
-  if (!isNamed && setting('PLATFORM_URL') === undefined)
+  if (fromFile === undefined && setting('PLATFORM_URL') === undefined)
     throw new UsageFailure(
       '--queries needs the URL of the platform: set PLATFORM_URL, or give --from-file FILE',
-    )
-  if (from !== undefined && hasPassword(from))
-    throw new UsageFailure(
-      '--from has a password, which the list of processes shows: set PLATFORM_URL to the URL instead, or give --from-file FILE',
     )
   if (options.every !== undefined && options.dryRun) throw new UsageFailure('--every goes without --dry-run')
   if (options.every !== undefined && options.every > LONGEST_REST_SECONDS)
@@ -80,14 +65,14 @@ export function isFromPlatform(file: string | undefined, options: FeedCall): boo
 
 /** Reads the URL and the queries, which may change between rounds. @throws Failure if one of them cannot be read */
 export function readPlatform(options: FeedCall): PlatformOptions {
-  const { queries = '', feed = 'platform', full, sync, overlap = OVERLAP_SECONDS } = options
+  const { queries = '', feed = 'platform', full, sync } = options
   const url = readUrl(options)
   // --sync removes rows that were not read, so all must be read.
-  return { url, queries: readQueries(queries), feed, isFull: full === true || sync === true, overlap }
+  return { url, queries: readQueries(queries), feed, isFull: full === true || sync === true }
 }
 
-function readUrl({ from, fromFile: file }: FeedCall): string {
-  if (file === undefined) return from ?? setting('PLATFORM_URL') ?? ''
+function readUrl({ fromFile: file }: FeedCall): string {
+  if (file === undefined) return setting('PLATFORM_URL') ?? ''
   // The argument may be the URL itself, with a password.
   const shown = isPath(file) ? file : 'a URL and no file'
   return readTrimmed(file, `--from-file names ${shown}, which`)

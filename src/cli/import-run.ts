@@ -1,10 +1,10 @@
 import { describeError } from '../database/describe-error.ts'
 import { Failure } from '../errors.ts'
 import { importSource, type Progress } from '../import/import.ts'
-import { describePlace, type RecordSource } from '../import/record.ts'
 import { type Reason, RejectsFile } from '../import/rejects.ts'
 import type { LostParts } from '../import/removals.ts'
 import type { ImportOptions, ImportResult } from '../import/result.ts'
+import { describePlace, type ImportSource } from '../import/source-rows.ts'
 import { Interruption } from '../interruption.ts'
 import type { Limit } from '../limit.ts'
 import { type Doubt, oneChange, settled, tell } from './changing.ts'
@@ -23,7 +23,7 @@ export interface ImportCall {
 }
 
 /** Opens the source of an import, whose reading the signal ends. */
-export type OpenSource = (signal: AbortSignal) => RecordSource | Promise<RecordSource>
+export type OpenSource = (signal: AbortSignal) => ImportSource | Promise<ImportSource>
 
 /** The result of an import that was loaded, or would have been but for --dry-run. */
 export type Loaded = ImportResult & { loaded: true }
@@ -79,7 +79,7 @@ function describeLost({ records, first }: LostParts): string {
 
 /** One import, and what is reported of it. */
 export class ImportRun {
-  private source: RecordSource | undefined
+  private source: ImportSource | undefined
   private interruption = new Interruption()
   private readonly start = performance.now()
 
@@ -175,9 +175,9 @@ export class ImportRun {
 
   /** Prints notes, bad lines and JSON of a failed import. The error itself is printed as that of any command. */
   async reportFailure(error: unknown): Promise<void> {
-    if (this.call.json) await printJson(this.failureObject(error))
     this.printNotes()
     if (error instanceof BadLines) for (const line of error.problems) process.stderr.write(`${line}\n`)
+    if (this.call.json) await printJson(this.failureObject(error))
   }
 
   private printNotes(loaded?: Loaded): void {

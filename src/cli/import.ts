@@ -7,7 +7,7 @@ import { changing } from './changing.ts'
 import { type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
 import { importEvery } from './import-every.ts'
 import { IMPORT, type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
-import { StatusLine } from './output.ts'
+import { reportOf, StatusLine } from './output.ts'
 
 /** axport import FILE, axport import --queries DIR */
 export function importCommand() {
@@ -67,10 +67,17 @@ async function runOnce(open: OpenSource, call: ImportCall & FeedCall): Promise<v
       .load(open, interruption, onProgress)
       .finally(() => status.clear())
       .catch(async error => {
-        if (!(error instanceof UsageFailure || interruption.isRequested)) await run.reportFailure(error)
+        // The error itself is more than its report on standard output.
+        if (!(error instanceof UsageFailure || interruption.isRequested))
+          await run.reportFailure(error).catch(() => {})
         throw error
       })
-    await (call.every === undefined ? run.report(ended) : run.reportRound(ended))
+    const done = interruption.commit === 'done' ? IMPORT.done : undefined
+    await reportOf(done, call.every === undefined ? run.report(ended) : run.reportRound(ended)).catch(
+      error => {
+        throw ended.failure ?? error
+      },
+    )
     if (ended.failure) throw ended.failure
   })
 }
@@ -79,6 +86,7 @@ async function runOnce(open: OpenSource, call: ImportCall & FeedCall): Promise<v
 const BUSY_MS = 2000
 
 const STEPS = {
+  queueing: 'waiting for other writers to commit …',
   checking: 'checking …',
   indexing: 'building indexes …',
   tidying: 'loaded, gathering statistics …',

@@ -6,8 +6,8 @@ import { setTimeZone } from '../database/time-zone.ts'
 import { UsageFailure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { changing, settled, severalChanges } from './changing.ts'
-import { confirmRetention, disclosuresOption, keepOption, switchDisclosing } from './disclosing.ts'
-import { print, printJson } from './output.ts'
+import { disclosuresOption, keepOption, switchDisclosures } from './disclosure-options.ts'
+import { print, printJson, reportOf } from './output.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** What --json prints; `time_zone` and `disclosures` if the options set them. */
@@ -34,18 +34,23 @@ Example: axport migrate --time-zone America/New_York`,
     .option('--time-zone <zone>', "the platform's time zone: Europe/Berlin (a new database has UTC)")
     .addOption(disclosuresOption())
     .addOption(keepOption())
-    .option('--yes', 'do not ask before a shorter --disclosures-keep deletes disclosures')
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
     .option('--json', 'print a JSON object at the end')
-    .action(async ({ timeZone, disclosures, disclosuresKeep, yes, json, ...roles }) => {
+    .action(async ({ timeZone, disclosures, disclosuresKeep, json, ...roles }) => {
       const grants = grantsOf(roles)
-      const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
+      const said: string[] = []
+      let printing = Promise.resolve()
+      // A line that cannot be printed does not keep the other steps from being taken.
+      const say = async (line: string) => {
+        said.push(line)
+        if (!json) printing = printing.then(() => print(`${line}\n`))
+        await printing.catch(() => {})
+      }
       const onBlocked = (blockers: string, pauseMs: number) =>
         void process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
       const done: Done = { applied: [], granted: [] }
       const takeSteps = async ({ sql }: Database) => {
-        if (disclosuresKeep !== undefined && !yes) await confirmRetention(sql, disclosuresKeep)
         const { applied } = done
         await migrate(sql, MIGRATIONS, { onBlocked, onApplied: name => applied.push(name) })
         await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
@@ -64,7 +69,7 @@ Example: axport migrate --time-zone America/New_York`,
             )
         }
         if (disclosures !== undefined || disclosuresKeep !== undefined)
-          done.disclosures = await switchDisclosing(sql, disclosures, disclosuresKeep, say)
+          done.disclosures = await switchDisclosures(sql, disclosures, disclosuresKeep, say)
         for (const { role, work } of grants) {
           await grantFor(sql, role, work)
           done.granted.push({ role, for: `axport ${work.command}` })
@@ -73,7 +78,10 @@ Example: axport migrate --time-zone America/New_York`,
       }
       await changing(severalChanges('nothing was changed'), async interruption => {
         const { failure } = await settled(withAnySchema(takeSteps, interruption))
-        if (json) await printJson({ ...done, ...(failure && { committed: null }) })
+        if (json) printing = printJson({ ...done, ...(failure && { committed: null }) })
+        await reportOf(said.join('; '), printing).catch(error => {
+          throw failure ?? error
+        })
         if (failure) throw failure
       })
     })
@@ -87,16 +95,13 @@ interface Roles {
   grantLoader?: string
 }
 
-/** The roles that were given, each with its work. @throws UsageFailure for a blank name, or one role for both */
+/** The roles that were given, each with its work. @throws UsageFailure for one role for both */
 function grantsOf({ grant, grantLoader }: Roles): { role: string; work: Work }[] {
   const wanted = [
     { role: grant, work: SERVE },
     { role: grantLoader, work: LOAD },
   ]
-  const grants = wanted.flatMap(({ role, work }) => (role === undefined ? [] : [{ role, work }]))
-  const blank = grants.find(({ role }) => role.trim() === '')
-  if (blank) throw new UsageFailure(`${blank.work.option} needs the name of a role`)
   if (grant !== undefined && grant === grantLoader)
     throw new UsageFailure('--grant and --grant-loader need two roles: one revokes what the other grants')
-  return grants
+  return wanted.flatMap(({ role, work }) => (role === undefined ? [] : [{ role, work }]))
 }

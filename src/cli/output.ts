@@ -1,20 +1,56 @@
+import { readFileSync } from 'node:fs'
 import { Failure } from '../errors.ts'
+import { whyUnwritable } from '../files.ts'
 import { exactJson } from '../integrations/exact-ids.ts'
 
-/** Writes to standard output, at the pace of a pipe. @throws Failure if that is not possible; see isClosed() */
+/** Standard output cannot be written. */
+export class OutputFailure extends Failure {
+  /** @param code of the system, as ENOSPC */
+  constructor(readonly code: string) {
+    super(`standard output cannot be written: ${whyUnwritable(code)}`)
+  }
+}
+
+/** Writes to standard output, at the pace of a pipe. @throws OutputFailure */
 export async function print(text: string | Uint8Array): Promise<void> {
+  if (isMissing()) throw new OutputFailure('EBADF')
+  // The callback gets each error, and without a listener the event would end the process.
+  if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => {})
   await new Promise<void>((resolve, reject) => {
     process.stdout.write(text, cause => {
-      const { code } = (cause ?? {}) as { code?: string }
-      if (cause) reject(new Failure(`cannot write to standard output (${code})`, { cause }))
+      if (cause) reject(new OutputFailure((cause as { code?: string }).code ?? cause.name))
       else resolve()
     })
   })
 }
 
+/** The flag of a descriptor that a program has not inherited (fcntl.h). */
+const O_CLOEXEC = 0o2000000
+
+/** Whether the process was started without a standard output, as by `>&-`. Bun opens /dev/null in its place then. */
+function isMissing(): boolean {
+  try {
+    const [, flags = '0'] = /^flags:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? []
+    return (Number.parseInt(flags, 8) & O_CLOEXEC) !== 0
+  } catch {
+    return false
+  }
+}
+
 /** Whether print() failed because the reader has closed the pipe, as head does. */
-export const isClosed = (error: unknown): boolean =>
-  ((error as Error).cause as { code?: string } | undefined)?.code === 'EPIPE'
+export const isClosed = (error: unknown): boolean => error instanceof OutputFailure && error.code === 'EPIPE'
+
+/**
+ * Waits for the report of what was done. If standard output cannot be written, the error says what was done.
+ * @param done as "the integration was created"; undefined if nothing was
+ */
+export async function reportOf(done: string | undefined, report: Promise<void>): Promise<void> {
+  await report.catch(error => {
+    throw error instanceof OutputFailure && done !== undefined
+      ? new Failure(`${done}, but ${error.message}`)
+      : error
+  })
+}
 
 /** Prints one line of JSON, in which a bigint is the number it is. */
 export const printJson = (value: unknown): Promise<void> => print(`${exactJson(value)}\n`)
@@ -37,7 +73,10 @@ export const printTable = (heading: string[], rows: string[][]): Promise<void> =
 /** Lines of rows under a heading. Columns are aligned by display width, and each cell is escaped. */
 export function tableOf(heading: string[], rows: string[][]): string {
   const lines = [heading, ...rows].map(row => row.map(escaped))
-  const widths = heading.map((_, at) => Math.max(...lines.map(line => Bun.stringWidth(line[at] ?? ''))))
+  // Not Math.max(...): a call has no room for a million arguments.
+  const widths = heading.map((_, at) =>
+    lines.reduce((widest, line) => Math.max(widest, Bun.stringWidth(line[at] ?? '')), 0),
+  )
   const pad = (text: string, at: number) => text + ' '.repeat((widths[at] ?? 0) - Bun.stringWidth(text))
   return lines.map(line => `${line.map(pad).join('  ').trimEnd()}\n`).join('')
 }

@@ -2,7 +2,7 @@ import { describeError } from '../database/describe-error.ts'
 import { verdictOn } from '../database/failures.ts'
 import { Interrupted } from '../errors.ts'
 import { Interruption } from '../interruption.ts'
-import { within } from '../within.ts'
+import { within } from '../timeouts.ts'
 
 /** The command that started this process; the executable has no script to name. */
 export function thisProgram(): string[] {
@@ -64,24 +64,13 @@ export async function interruptible<Result>(
   throw new Interrupted(message(interruption))
 }
 
-/** For a command to fail by itself. */
-const STRAY_MS = 5000
-
 /**
- * Handles an error that nothing in the program waits for. After a connection was cut, postgres.js 3.4.9 causes two:
- * - Its question for the types of arrays fails, which nothing awaits. The statement for which it connected is sent again.
- * - It sends the ROLLBACK of a transaction by a socket that is null, in a timer: a TypeError of the engine. The transaction
- *   fails too, and so the command says why.
- * What else can arrive here is a fault: an error in a timer or an event handler of ours, a TypeError among them. Such a
- * fault ends the process: at once, or a TypeError after STRAY_MS. In `serve` every TypeError is one, because the pool for
- * requests begins no transaction of postgres.js.
+ * Handles an error that nothing in the program waits for. It is a fault of ours, and ends the process with one line. One
+ * error is not: when postgres.js 3.4.9 loses a new connection, its question for the types of arrays fails, which nothing
+ * awaits. The statement for which it connected fails too, and tells the command.
  */
 export function handleStray(error: unknown, exit: () => void): void {
-  const end = () => {
-    process.stderr.write(`axport: ${describeError(error, process.argv[2])}\n`)
-    exit()
-  }
   if (verdictOn(error) === 'cut') return
-  if (!(error instanceof TypeError)) end()
-  else setTimeout(end, STRAY_MS)
+  process.stderr.write(`axport: ${describeError(error, process.argv[2])}\n`)
+  exit()
 }

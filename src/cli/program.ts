@@ -55,9 +55,20 @@ function program(): CommandUnknownOpts {
     .addCommand(healthCommand())
     .addCommand(configCommand())
     .addCommand(versionCommand())
+    .hook('preAction', (_, command) => refuseBlanks(command))
     .hook('preAction', (_, command) => ignoreForeignSettings(command))
   program.addCommand(helpCommand(program), { hidden: true })
   return configure(program, 'axport')
+}
+
+/** Refuses blank arguments and options, as an unset variable of a script gives. @throws UsageFailure that names one */
+function refuseBlanks(command: CommandUnknownOpts): void {
+  const isBlank = (value: unknown) => typeof value === 'string' && value.trim() === ''
+  const blank =
+    command.registeredArguments.find((_, at) => isBlank(command.args[at]))?.name() ??
+    command.options.find(option => isBlank(command.getOptionValue(option.attributeName())))?.long
+  if (blank !== undefined)
+    throw new UsageFailure(`${blank} is blank: give a value, or leave it out if it is optional`)
 }
 
 const WITHOUT_DATABASE = ['demo', 'pull', 'health', 'sample', 'version', 'help']

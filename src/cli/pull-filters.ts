@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { FILTERS, type Filter } from '../contract.ts'
-import type { Query } from '../pull/job.ts'
+import type { PullQuery } from '../pull/job.ts'
 import { readId } from './arguments.ts'
 
 /** The option of each filter of the contract: its flags and its help. */
@@ -19,7 +19,7 @@ const OPTIONS: Record<keyof Filter, [flags: string, help: string]> = {
 }
 
 /** An option for each filter, whose values are put into `filter`. */
-export function filterOptions(filter: Query['filter']): Option[] {
+export function filterOptions(filter: PullQuery['filter']): Option[] {
   const names = Object.keys(FILTERS) as (keyof Filter)[]
   return names.map(name => {
     const { kind, schema } = FILTERS[name]
@@ -37,6 +37,8 @@ export function filterOptions(filter: Query['filter']): Option[] {
       const values = (isList && name !== 'seids' ? text.split(',') : [text]).map(read)
       // The last value of a scalar filter wins.
       filter[name] = isList ? [...(filter[name] ?? []), ...values] : values
+      // Of nothing, commander would make a blank value.
+      return text
     }
     return new Option(...OPTIONS[name]).argParser(add)
   })

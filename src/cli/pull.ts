@@ -4,25 +4,25 @@ import { ORDERS, SORTS } from '../contract.ts'
 import { Failure, Interrupted, UsageFailure } from '../errors.ts'
 import { isDevice, readTrimmed } from '../files.ts'
 import type { Limit } from '../limit.ts'
-import { isLoopback } from '../pull/client.ts'
+import { isLoopback } from '../pull/api-client.ts'
 import { FORMATS, type Form, type FormatName, formatOf, isGzipped } from '../pull/formats.ts'
-import type { ChangeCounts, Comparison, PullJob, PullResult, Query } from '../pull/job.ts'
+import type { ChangeCounts, PullComparison, PullJob, PullQuery, PullResult } from '../pull/job.ts'
 import { pull } from '../pull/pull.ts'
 import { newCommand, oneOf, readDuration, readLimit } from './arguments.ts'
-import { counted, isClosed, print, printJson, StatusLine } from './output.ts'
+import { counted, isClosed, print, printJson, reportOf, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 import { filterOptions } from './pull-filters.ts'
 
 /** axport pull */
 export function pullCommand() {
-  const filter: Query['filter'] = {}
+  const filter: PullQuery['filter'] = {}
   const command = newCommand(
     'pull',
     'Read all assessments of a service into a file: NDJSON or CSV. Needs no database.',
     `The file is replaced when all records are read. A run that fails or is interrupted leaves it as it
 was.
 
-Example: axport pull --base-url https://axport.example.org --client-id ID --out educators.ndjson`,
+Example: axport pull --base-url https://export.example.org --client-id ID --out educators.ndjson`,
   )
     .requiredOption('--base-url <url>', 'the service, https://host', readBaseUrl)
     .requiredOption('--client-id <id>', 'the integration; secret: AXPORT_CLIENT_SECRET')
@@ -62,8 +62,9 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
       const changes = counts && { file: options.changes, ...counts }
       if (changes) process.stderr.write(`changes since ${options.previous}: ${describe(changes)}\n`)
       const { format } = form
-      if (json) await printJson({ records, file: out, format, restarts, ...(changes && { changes }) })
-      else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
+      const wrote = `wrote ${counted(records, 'assessment')} to ${out}`
+      const object = { records, file: out, format, restarts, ...(changes && { changes }) }
+      await reportOf(wrote, json ? printJson(object) : print(`${wrote}\n`))
     })
 }
 
@@ -72,7 +73,7 @@ function comparisonOf(
   options: ComparisonOptions,
   { format, isGzipped: isPacked }: Form,
   isStream: boolean,
-): Comparison | undefined {
+): PullComparison | undefined {
   const { previous, changes, maxRemoved } = options
   if (changes === undefined || previous === undefined) {
     if (changes === undefined && previous === undefined && !maxRemoved) return undefined

@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts'
 import { type Refreshed, refresh } from '../tables/refresh.ts'
 import { newCommand } from './arguments.ts'
 import { changing, settled, severalChanges } from './changing.ts'
-import { fieldLines, print, printJson, StatusLine } from './output.ts'
+import { fieldLines, print, printJson, reportOf, StatusLine } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
 /** axport refresh */
@@ -25,22 +25,23 @@ Example: axport refresh`,
         const { result, failure } = await settled(refresh(sql, onBatch))
         status.clear()
         if (failure) {
-          if (json) await printJson({ committed: null })
+          if (json) await printJson({ committed: null }).catch(() => {})
           throw failure
         }
-        const { unwiped, ...refreshed } = result
-        await (json ? printJson(refreshed) : printRefreshed(refreshed))
-        if (unwiped !== undefined)
-          throw new Failure(
-            `all was refreshed, and the files of the tables still have what was deleted: VACUUM failed (${unwiped}); axport refresh tries again`,
-          )
+        const { vacuumFailure, ...refreshed } = result
+        const rest =
+          vacuumFailure === undefined
+            ? ''
+            : `, and the files of the tables still have what was deleted: VACUUM failed (${vacuumFailure}); axport refresh tries again`
+        await reportOf(`all was refreshed${rest}`, json ? printJson(refreshed) : printRefreshed(refreshed))
+        if (rest !== '') throw new Failure(`all was refreshed${rest}`)
       }
       await changing(severalChanges('nothing was changed'), interruption =>
         withCurrentSchema(run, interruption),
       )
     })
 
-const printRefreshed = ({ records, people, products, erased }: Omit<Refreshed, 'unwiped'>) =>
+const printRefreshed = ({ records, people, products, erased }: Omit<Refreshed, 'vacuumFailure'>) =>
   print(
     fieldLines(
       [

@@ -6,7 +6,7 @@ import { print } from './output.ts'
 import { requireSettings } from './setting-problems.ts'
 
 /**
- * Reads the settings and asks the questions of doctor that concern serving. The ports may be in use by the service that
+ * Reads the settings and runs the checks of doctor that concern serving. The ports may be in use by the service that
  * runs.
  * @throws Failure for what is wrong
  */

@@ -1,6 +1,6 @@
 import { newCommand } from './arguments.ts'
 import { checkServing } from './serve-check.ts'
-import { ServingProcess } from './serving.ts'
+import { ServingProcess } from './serving-process.ts'
 
 /** axport serve */
 export const serveCommand = () =>

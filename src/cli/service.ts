@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { databaseChecks } from '../admin/database-checks.ts'
 import { Metrics } from '../admin/metrics.ts'
 import { type Check, type Readiness, readinessOf } from '../admin/readiness.ts'
-import { startServer } from '../app/server.ts'
+import { startHttpServer } from '../app/server.ts'
 import { type Certificate, readCertificate } from '../app/tls.ts'
 import { Standby } from '../assessments/standby.ts'
 import { setting } from '../config.ts'
@@ -10,10 +10,10 @@ import { Counters } from '../counters.ts'
 import { type Database, openStandby } from '../database/database.ts'
 import { requirePrivileges, SERVE } from '../database/grants.ts'
 import { Failure } from '../errors.ts'
-import { startPurging } from '../oauth/purge.ts'
-import { readDisclosing } from '../tables/disclosing.ts'
-import { within } from '../within.ts'
+import { readDisclosureState } from '../tables/disclosure-state.ts'
+import { within } from '../timeouts.ts'
 import { readLimits, SHUTDOWN_MS, SLOW_REQUEST_MS } from './limits.ts'
+import { startPurging } from './purge.ts'
 import { standbyLog, standbyUrl } from './standby.ts'
 import { BUILD } from './version.ts'
 
@@ -33,7 +33,7 @@ const MIN_DRAIN_MS = 100
 /** Starts server and purge on their own pools; ends `database.sql`. @throws Failure for settings, privileges, address */
 export async function startService(database: Database, log: Logger) {
   await requirePrivileges(database.sql, SERVE)
-  const isRecording = (await readDisclosing(database.sql))?.isOn === true
+  const isRecording = (await readDisclosureState(database.sql))?.isOn === true
   const limits = readLimits()
   const pool = database.pool(limits.pool, log)
   const trustedProxies = setting('TRUSTED_PROXIES')
@@ -59,7 +59,7 @@ export async function startService(database: Database, log: Logger) {
   const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
   const options = { certificate, standby, slowMs: SLOW_REQUEST_MS, counters, trustedProxies, onAnswered }
   const address = { host: setting('HOST'), port: setting('PORT'), isShared: setting('SHARE_PORT') === 'on' }
-  const server = startServer(pool, log, address, limits.http, options)
+  const server = startHttpServer(pool, log, address, limits.http, options)
   const stopPurging = startPurging(pool, { log, counters, isReadOnly: () => pool.checkReadOnly() })
 
   return {

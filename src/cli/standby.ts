@@ -5,7 +5,7 @@ import { openDatabase } from '../database/database.ts'
 import { describeError } from '../database/describe-error.ts'
 import { rowsOf } from '../database/orm.ts'
 import { readPostgresUrl } from '../database/url.ts'
-import { type Answer, type Db, ok, warning } from '../doctor/answer.ts'
+import { type Db, type Outcome, ok, warning } from '../doctor/finding.ts'
 import { Failure } from '../errors.ts'
 
 /** The URL of a standby; undefined without DATABASE_READ_URL. @throws Failure if it cannot be read */
@@ -40,7 +40,7 @@ function inItsName<Result>(work: () => Result): Result {
 const renamed = (message: string) => message.replaceAll('DATABASE_URL', 'DATABASE_READ_URL')
 
 /** Whether pages can be read from DATABASE_READ_URL; nothing if it is not set. The primary reads them otherwise. */
-export async function canStandbyServe(primary: Db): Promise<Answer[]> {
+export async function canStandbyServe(primary: Db): Promise<Outcome[]> {
   const url = standbyUrl()
   if (url === undefined) return []
   try {

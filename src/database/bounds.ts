@@ -1,5 +1,3 @@
-import type { Write } from './writes.ts'
-
 /** The limits of a pool. */
 export interface PoolBounds {
   /** Connections at most. */
@@ -19,14 +17,12 @@ export const GRACE_MS = 1000
 export const requestMs = ({ waitMs, statementMs }: Pick<PoolBounds, 'waitMs' | 'statementMs'>): number =>
   waitMs + statementMs + GRACE_MS
 
-/** The request that a statement is for. */
-export interface Requester {
+/** When the work for a request is over, finished or not. */
+export interface RequestBounds {
   /** Aborted when the client hangs up: the statement is cancelled, or leaves the queue. */
   signal?: AbortSignal | undefined
   /** When the request has to be over, by performance.now(). By default requestMs() after the statement. */
   deadline?: number | undefined
-  /** What the statement writes. */
-  writes?: Write | undefined
 }
 
 /** A log for changes of the database. */

@@ -10,8 +10,8 @@ import { asText } from './value-types.ts'
 
 /*
  * The one way to a connection: postgres.js 3.4.9 with its own pool, on sockets that socket.ts opens. What it does beyond
- * its documentation is answered here. test/database/postgres-js.test.ts has a test for each, which fails when a new version
- * no longer does it: then the answer can go.
+ * its documentation is answered here. test/database/postgres-js.long.test.ts has a test for each, which fails when a new
+ * version no longer does it: then the answer can go.
  *
  * - If the first connection of a statement is closed without an error, it connects again for ever, and without a pause; and
  *   it forgets the error with which a server ends a connection. So each end is told as an error: #attend().
@@ -28,10 +28,11 @@ import { asText } from './value-types.ts'
  *   pool never writes again. This is mended in patches/, and tested in client.test.ts.
  * - It uses its connections in turn, so that no backend stays warm: patches/ takes the one that was used last. Tested there,
  *   too.
+ * - In a transaction of its begin() whose connection was cut, a later statement throws outside of any promise, which would
+ *   end the process: patches/ fails it. Tested there, too.
  * - It returns the stream of a COPY a turn of the event loop late, so that nobody can listen for an earlier error, which
  *   would end the process, and it may leave the socket paused: copy().
  * - Before it connects again, it waits for up to 20 seconds: backoff.
- * - In a transaction of its begin() whose connection was cut, it throws a TypeError outside of any promise: handleStray().
  */
 
 /** For a server to end what it is asked to end. */
@@ -59,7 +60,7 @@ interface Connection {
 }
 
 /** A statement that postgres.js was given. */
-export interface Sent {
+export interface SentStatement {
   at: number
   /** Settles when the statement has ended, or its connection has. */
   rows: Promise<object>
@@ -75,7 +76,7 @@ export class Client {
    * No Set: an entry that was deleted from a Set holds those that came after it, and with them the rows of many statements
    * until a full garbage collection.
    */
-  readonly #running: Sent[] = []
+  readonly #running: SentStatement[] = []
   readonly #ending = new AbortController()
   #isSealed = false
 
@@ -118,7 +119,7 @@ export class Client {
   }
 
   /** The statements that were sent so long ago, and on whose connections nothing was heard since. */
-  silent(ms: number): Sent[] {
+  silent(ms: number): SentStatement[] {
     const before = performance.now() - ms
     return this.#running.filter(({ at, pid }) => {
       const connection = this.#connectionTo(pid())
@@ -132,7 +133,7 @@ export class Client {
     parameters: ParameterOrJSON<never>[],
     { prepare, bytes }: RunOptions,
     onEnd = () => {},
-  ): Sent {
+  ): SentStatement {
     const query = this.sql.unsafe(text, parameters.map(asText), { prepare })
     if (!prepare || !this.start.url.prepare) undescribed(query)
     // Few promises: this is the way of every statement.

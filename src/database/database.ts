@@ -18,7 +18,14 @@ export interface Database {
 /** For the first connection of a command, to all servers together, and for each later one. */
 const CONNECT_TIMEOUT_MS = 10_000
 
+/**
+ * Where row level security would hide rows, Postgres then fails the statement: pages would lack records, an import would
+ * take rows for new, and nobody would notice.
+ */
+const HIDING_NOTHING = { row_security: 'off' }
+
 const FOR_COMMANDS = {
+  ...HIDING_NOTHING,
   // A generic plan assumes ten values for "= any($1)", whatever its length.
   plan_cache_mode: 'force_custom_plan',
   // Compiling a plan takes longer than any statement.
@@ -31,6 +38,7 @@ const FOR_COMMANDS = {
  * busy cores the count of a search for one letter took 1,500 ms with them, and 440 ms without.
  */
 export const SERVING = {
+  ...HIDING_NOTHING,
   jit: 'off',
   random_page_cost: '1.1',
   max_parallel_workers_per_gather: '0',

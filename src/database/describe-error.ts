@@ -1,5 +1,5 @@
 import { Failure, Interrupted, UsageFailure } from '../errors.ts'
-import { verdictOn } from './failures.ts'
+import { verdictOn, wouldHideRows } from './failures.ts'
 
 /** Why a command failed whose connection to the database ended, however it ended. */
 export const LOST = 'the connection to the database was lost'
@@ -16,10 +16,15 @@ export function describeError(error: unknown, command = ''): string {
   const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
   if (code === READ_ONLY)
     return 'the database is read-only: it is a standby, or default_transaction_read_only is on; name the primary in DATABASE_URL'
+  if (wouldHideRows(error)) return `${ROWS_HIDDEN} (${text})`
   if (name !== 'PostgresError') return `unexpected error: ${text}`
   const advice = code === '42501' ? `; ${PRIVILEGED_BY[command] ?? PRIVILEGED_AS_OWNER}` : ''
   return `the database refused: ${text} (SQLSTATE ${code})${advice}`
 }
+
+/** Why a statement failed that row level security would have given a part of its rows. */
+export const ROWS_HIDDEN =
+  'row level security would hide rows from this role: axport doctor names the table and how to end that'
 
 /** SQLSTATE read_only_sql_transaction. */
 const READ_ONLY = '25006'

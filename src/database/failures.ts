@@ -124,6 +124,12 @@ export class ClientGone extends Error {}
 export const isBlocked = (error: unknown): boolean =>
   ['55P03', '40P01'].includes(String((error as { code?: unknown }).code))
 
+/** Whether row level security would have hidden rows from a statement, which Postgres refused by row_security = off. */
+export function wouldHideRows(error: unknown): boolean {
+  const { name, routine } = error as { name?: string; routine?: string }
+  return name === 'PostgresError' && routine === 'check_enable_rls'
+}
+
 /** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
 export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'
 

@@ -3,7 +3,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import load from '../../db/grants/load.sql' with { type: 'text' }
 import serve from '../../db/grants/serve.sql' with { type: 'text' }
 import { Failure, firstThree } from '../errors.ts'
-import { LOCKS } from './locks.ts'
+import { LOCKS } from './advisory-locks.ts'
 import { rowsOf, texts } from './orm.ts'
 import { onlyRow } from './statement.ts'
 import { type CommandSql, transact } from './transact.ts'
@@ -44,17 +44,19 @@ export async function grantFor(db: CommandSql, role: string, work: Work): Promis
 function withNames(script: string, names: Record<string, string>): string {
   return script
     .replaceAll(/^(\\.*|begin;|commit;)$/gm, '')
-    .replaceAll(/:"(\w+)"/g, (_, variable: string) => names[variable] ?? '')
+    .replaceAll(/:("\w+"|'\w+')/g, (_, variable: string) => names[variable] ?? '')
 }
 
-/** The variables of a script, as Postgres quotes them. @throws Failure for a role that must not be granted anything */
+/** The variables of a script as it quotes them, each with what Postgres makes of it. @throws Failure for a role that must not be granted anything */
 async function namesFor(client: TransactionSql, role: string): Promise<Record<string, string>> {
-  const { isThere, power, ...names } = onlyRow(
-    await rowsOf<{ isThere: boolean; power: string | null; role: string; schema: string; DBNAME: string }>(
+  const { isThere, power, name, literal, schema, database } = onlyRow(
+    await rowsOf<
+      Record<'name' | 'literal' | 'schema' | 'database', string> & { isThere: boolean; power: string | null }
+    >(
       client,
       sql`
-      select quote_ident(${role}) as role, quote_ident(current_schema()) as schema,
-        quote_ident(current_database()) as "DBNAME",
+      select quote_ident(${role}) as name, quote_literal(${role}) as literal, quote_ident(current_schema()) as schema,
+        quote_ident(current_database()) as database,
         r.oid is not null as "isThere",
         case
           when rolsuper then 'is a superuser'
@@ -66,10 +68,10 @@ async function namesFor(client: TransactionSql, role: string): Promise<Record<st
     ),
   )
   if (!isThere)
-    throw new Failure(`there is no role ${role}: create it with create role ${names.role} login password '…'`)
+    throw new Failure(`there is no role ${role}: create it with create role ${name} login password '…'`)
   if (power !== null)
     throw new Failure(`${role} ${power}, and can do everything: grant this to a role of its own`)
-  return names
+  return { '"role"': name, "'role'": literal, '"schema"': schema, '"DBNAME"': database }
 }
 
 /**

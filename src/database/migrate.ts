@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { LOCKS } from './advisory-locks.ts'
 import { isBlocked } from './failures.ts'
-import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { rowsOf } from './orm.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
-import { requireFiringTriggers } from './session-role.ts'
 import { onlyRow } from './statement.ts'
 import { type CommandSql, transact } from './transact.ts'
+import { requireFiringTriggers } from './triggers.ts'
 
 /** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2000

@@ -9,6 +9,14 @@ export interface Migration {
 /** All migrations in order. They become part of the executable, which has no files beside it. */
 export const MIGRATIONS: Migration[] = readMigrations()
 
+/** The tables and views that migrations make, and that with their record. */
+export const relationsOf = (migrations: Migration[]): string[] => [
+  'schema_migrations',
+  ...migrations.flatMap(({ sql }) =>
+    [...sql.matchAll(/^create (?:table|view) (\w+)/gm)].map(([, name = '']) => name),
+  ),
+]
+
 const numberOf = ({ name }: Migration): number => Number(name.slice(0, 4))
 
 /** The number of the schema that these migrations make: that of the last one. */

@@ -1,6 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import type { Sql, TransactionSql } from 'postgres'
+import { compile } from './statement.ts'
 
 /** drizzle on a client of postgres.js, or on a transaction of it. */
 export type Orm = ReturnType<typeof orm>
@@ -28,6 +29,12 @@ export function orm(client: Sql | TransactionSql) {
 /** The rows of a statement that reads better as SQL than with a builder. */
 export async function rowsOf<Row>(client: Sql | TransactionSql, query: SQL): Promise<Row[]> {
   return [...(await orm(client).execute(query))] as Row[]
+}
+
+/** The same, some rows at a time, for a result that may not fit into memory. */
+export function rowsInParts<Row extends object>(client: Sql, query: SQL, size: number): AsyncIterable<Row[]> {
+  const { sql: text, parameters } = compile(query)
+  return client.unsafe<Row[]>(text, parameters({})).cursor(size)
 }
 
 /** Builds statements without a connection, for statement(). */

@@ -1,7 +1,8 @@
 import type { ParameterOrJSON } from 'postgres'
-import { onTimeout, within } from '../within.ts'
-import { GRACE_MS, type PoolBounds, type Requester, requestMs, type StateLog } from './bounds.ts'
-import type { Client, Sent } from './client.ts'
+import { onTimeout, within } from '../timeouts.ts'
+import { GRACE_MS, type PoolBounds, type RequestBounds, requestMs, type StateLog } from './bounds.ts'
+import type { Client, SentStatement } from './client.ts'
+import { ConnectionQueue } from './connection-queue.ts'
 import {
   ClientGone,
   DatabaseUnavailable,
@@ -15,9 +16,8 @@ import {
   verdictOn,
 } from './failures.ts'
 import type { Runner, RunOptions } from './statement.ts'
-import { Waiting } from './waiting.ts'
-import { type Finding, Watchdog } from './watchdog.ts'
-import { Writes } from './writes.ts'
+import { type Discovery, Watchdog } from './watchdog.ts'
+import { type Write, Writes } from './writes.ts'
 
 /** Characters of a statement in the log: a line of 4,096 bytes is written to a pipe in one piece. */
 const LOGGED_CHARACTERS = 3000
@@ -38,8 +38,13 @@ const CANCEL_MS = 1000
 /** When the server has refused one connection more, statements share those that are open for so long. */
 const SHARING_MS = 10_000
 
+/** The bounds of a request, and what its statements write. */
+interface RequestWork extends RequestBounds {
+  writes?: Write | undefined
+}
+
 /** A statement, and the request that it is for. */
-interface Work extends Requester {
+interface Work extends RequestWork {
   text: string
   parameters: ParameterOrJSON<never>[]
   options: RunOptions
@@ -59,34 +64,34 @@ type Outcome = { rows: object } | { error: unknown; verdict: Verdict | 'not sent
 export class ServingDatabase implements Runner {
   readonly writes: Writes
   readonly #watchdog: Watchdog
-  readonly #waiting: Waiting
+  readonly #queue: ConnectionQueue
   #sharesUntil = Number.NEGATIVE_INFINITY
   /** When the last cancel request was sent, by performance.now(). */
   #cancelledAt = Number.NEGATIVE_INFINITY
 
   constructor(
-    finding: Finding,
+    discovery: Discovery,
     readonly bounds: PoolBounds,
     private readonly log: StateLog,
   ) {
     this.writes = new Writes(log)
-    this.#waiting = new Waiting(bounds.size)
-    this.#watchdog = new Watchdog(finding, bounds, log, {
+    this.#queue = new ConnectionQueue(bounds.size)
+    this.#watchdog = new Watchdog(discovery, bounds, log, {
       onSize: size => {
-        if (performance.now() > this.#sharesUntil) this.#waiting.resize(size)
+        if (performance.now() > this.#sharesUntil) this.#queue.resize(size)
       },
-      onLost: error => this.#waiting.failAll(error),
+      onLost: error => this.#queue.failAll(error),
     })
   }
 
   /** Ends all connections. What runs is cancelled, and what waits fails. */
   async close(): Promise<void> {
-    this.#waiting.failAll(new DatabaseUnavailable('the service is stopping'))
+    this.#queue.failAll(new DatabaseUnavailable('the service is stopping'))
     await this.#watchdog.close()
   }
 
   /** Runs the statements of a request. @param integration whose request it is, if that is known */
-  forRequest({ signal, deadline, writes }: Requester, integration?: string): Runner {
+  forRequest({ signal, deadline, writes }: RequestWork, integration?: string): Runner {
     const until = deadline ?? this.#laterDeadline()
     return {
       unsafe: (text, parameters, options) =>
@@ -104,13 +109,13 @@ export class ServingDatabase implements Runner {
   }
 
   stats(): { inUse: number; idle: number; waiting: number } {
-    const { inUse, waiting } = this.#waiting
+    const { inUse, waiting } = this.#queue
     return { inUse, idle: Math.max(0, (this.#watchdog.client?.size ?? 0) - inUse), waiting }
   }
 
   /** Whether the next statement has to wait. */
   isBusy(): boolean {
-    return this.#waiting.inUse >= this.#waiting.size
+    return this.#queue.inUse >= this.#queue.size
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
@@ -156,14 +161,15 @@ export class ServingDatabase implements Runner {
 
   /** @throws ClientGone, DatabaseUnavailable, StatementTimeout */
   async #attempt(work: Work): Promise<Outcome> {
-    const { text, parameters, options, integration, deadline, signal } = work
+    const { text, parameters, options, integration, deadline, signal, writes } = work
     // How many connections there are is known when the server is.
     if (!this.#watchdog.client) await this.#watchdog.opened()
     const patienceMs = Math.min(this.bounds.waitMs, deadline - GRACE_MS - performance.now())
-    await this.#waiting.enter(integration, patienceMs, signal)
-    const leave = () => this.#waiting.leave(integration)
+    // What is read already should not wait for what is still to be read.
+    await this.#queue.enter(integration, patienceMs, signal, writes === 'disclosures')
+    const leave = () => this.#queue.leave(integration)
     let client: Client
-    let sent: Sent
+    let sent: SentStatement
     try {
       client = this.#watchdog.client ?? (await this.#watchdog.opened())
       // A statement has its connection until it ends, also if nobody waits for it any more.
@@ -187,9 +193,10 @@ export class ServingDatabase implements Runner {
 
   /**
    * The rows of a statement. It is cancelled when its time is over, or its client hangs up. A commit that waits for a standby
-   * then succeeds. Few promises: this is the way of every statement.
+   * then succeeds: so a disclosure is recorded until its time is over, because a cancel request that comes late would end the
+   * wait of another one. Few promises: this is the way of every statement.
    */
-  #inTime(client: Client, sent: Sent, { deadline, signal }: Work): Promise<object> {
+  #inTime(client: Client, sent: SentStatement, { deadline, signal, writes }: Work): Promise<object> {
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     let isLate = false
     const late = () => {
@@ -198,6 +205,7 @@ export class ServingDatabase implements Runner {
       cancelTimeout = onTimeout(GRACE_MS / 2, () => settled(reject, new StatementTimeout()))
     }
     const hangUp = () => {
+      if (writes === 'disclosures') return reject(new ClientGone())
       settled(reject, new ClientGone())
       void this.#end(client, sent)
     }
@@ -219,7 +227,7 @@ export class ServingDatabase implements Runner {
   }
 
   /** Ends a statement: by cancelling it once it is sent, and by ending its connection if that does not help. */
-  async #end(client: Client, sent: Sent): Promise<void> {
+  async #end(client: Client, sent: SentStatement): Promise<void> {
     const over = sent.rows.then(
       () => true,
       () => true,
@@ -233,7 +241,7 @@ export class ServingDatabase implements Runner {
     }
   }
 
-  #verdictOn(error: unknown, sent: Sent): Verdict | 'not sent' {
+  #verdictOn(error: unknown, sent: SentStatement): Verdict | 'not sent' {
     if (sent.pid() === undefined) return 'not sent'
     const verdict = verdictOn(error)
     // A cancel request came late, and has hit the next statement of its connection.
@@ -251,7 +259,7 @@ export class ServingDatabase implements Runner {
     if (now > this.#sharesUntil + SHARING_MS)
       this.log.warn({ reason: reasonOf(error), open }, 'the database takes no further connection')
     this.#sharesUntil = now + SHARING_MS
-    if (open > 0) this.#waiting.resize(open)
+    if (open > 0) this.#queue.resize(open)
     return open > 0
   }
 
@@ -264,7 +272,7 @@ export class ServingDatabase implements Runner {
   }
 
   /** The text of a statement holds none of its values, which are names and ids of people. */
-  #logIfSlow({ text }: Work, { at }: Sent): void {
+  #logIfSlow({ text }: Work, { at }: SentStatement): void {
     const ms = performance.now() - at
     if (ms < this.bounds.slowMs) return
     const statement = text.trim().replaceAll(/\s+/g, ' ').slice(0, LOGGED_CHARACTERS)

@@ -1,9 +1,9 @@
-import { onTimeout, READ_GRACE_MS } from '../within.ts'
+import { onTimeout, READ_GRACE_MS } from '../timeouts.ts'
 import { Client, type ClientOptions, type Start } from './client.ts'
 import { closedError, codedError, isTimeout, timeoutError } from './failures.ts'
 import type { Route } from './socket.ts'
 import { onlyRow } from './statement.ts'
-import { type Address, type PostgresUrl, type ServerState, SSL_MODES, TARGETS } from './url.ts'
+import { type PostgresUrl, type ServerAddress, type ServerState, SSL_MODES, TARGETS } from './url.ts'
 import { VALUE_TYPES } from './value-types.ts'
 
 /** What a server says of itself. */
@@ -63,7 +63,7 @@ const ABOUT_ENCRYPTION = /^(NOT_ENCRYPTED|28000|ECONNRESET|EPROTO|CONNECTION_CLO
 /** With and without encryption in the order of sslmode, and once more without the optional parameters. */
 async function findAt(
   url: PostgresUrl,
-  address: Address,
+  address: ServerAddress,
   timeoutMs: number,
   { optional = {}, password, client }: FindOptions,
 ): Promise<Server> {

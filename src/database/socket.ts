@@ -1,12 +1,12 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { checkServerIdentity, connect as encrypt, type TLSSocket } from 'node:tls'
-import { onTimeout } from '../within.ts'
+import { onTimeout } from '../timeouts.ts'
 import { closedError, codedError, timeoutError } from './failures.ts'
-import type { Address, Encryption } from './url.ts'
+import type { Encryption, ServerAddress } from './url.ts'
 
 /** A way to a server. */
 export interface Route {
-  address: Address
+  address: ServerAddress
   /** Undefined for a connection without TLS. */
   encryption?: Encryption
 }

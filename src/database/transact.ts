@@ -28,6 +28,7 @@ export async function transact<Result>(
   try {
     await db.begin('isolation level read committed', async client => {
       try {
+        await hideNothing(client)
         const result = await work(client)
         await surviveCrash(client)
         if (interruption.isRequested) throw closedError()
@@ -47,6 +48,11 @@ export async function transact<Result>(
   }
   interruption.commit = 'done'
   return (sent as unknown as { result: Result }).result
+}
+
+/** As openDatabase() asks for; a pooler does not pass that on. */
+async function hideNothing(client: TransactionSql): Promise<void> {
+  await rowsOf(client, sql`select set_config('row_security', 'off', true)`)
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Method, passwordOf } from './password.ts'
 import { NOT_A_URL, Parameters } from './url-parameters.ts'
 
 /** Where a server listens: host and port, or a unix socket. */
-export type Address = { host: string; port: number } | { path: string }
+export type ServerAddress = { host: string; port: number } | { path: string }
 
 /** The values of sslmode in libpq: whether to encrypt, in the order of the attempts. */
 export const SSL_MODES = {
@@ -48,7 +48,7 @@ export const TARGETS = {
 /** The parts of DATABASE_URL=postgres://… */
 export interface PostgresUrl {
   /** In the order of the attempts. */
-  addresses: Address[]
+  addresses: ServerAddress[]
   /** By default the user of this process, and the database of its name. */
   login: { user: string; database: string; password?: (method: Method) => Buffer }
   encryption: Encryption
@@ -64,9 +64,6 @@ const OF_SERVER = ['application_name', 'options']
 
 /** User, password, hosts, database and query, as libpq finds them: it knows no fragment. */
 const PARTS = /^postgres(?:ql)?:\/\/(?:([^@/:]*)(?::([^@/]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s
-
-/** Whether a URL of Postgres has a password, which may have unescaped "/" and "@". */
-export const hasPassword = (text: string) => /:\/\/[^?]*:[^?]+@|[?&]password=[^&]/.test(text)
 
 /** Reads a URL of Postgres with one host or several. @throws Failure that says what is wrong, without any secret */
 export function readPostgresUrl(text: string): PostgresUrl {
@@ -107,14 +104,14 @@ function authorityOf(hosts: string): { host: string; port: string } {
 }
 
 /** One port serves for all hosts. */
-function readAddresses(host = '', port = ''): Address[] {
+function readAddresses(host = '', port = ''): ServerAddress[] {
   const [hosts, ports] = [host.split(','), port.split(',')]
   if (ports.length > 1 && ports.length !== hosts.length)
     throw new Failure('DATABASE_URL has more or fewer ports than hosts: give one for each, or one for all')
   return hosts.map((name, at) => addressOf(name, ports[ports.length > 1 ? at : 0]))
 }
 
-function addressOf(host: string, text: string | undefined): Address {
+function addressOf(host: string, text: string | undefined): ServerAddress {
   const port = Number(text || 5432)
   if (!(port >= 1 && port <= 65_535) || host.includes('@')) throw new Failure(NOT_A_URL)
   return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }

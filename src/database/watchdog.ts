@@ -1,4 +1,4 @@
-import { shared } from '../within.ts'
+import { singleFlight } from '../single-flight.ts'
 import type { PoolBounds, StateLog } from './bounds.ts'
 import type { Client } from './client.ts'
 import { DatabaseUnavailable, isTimeout, reasonOf, refusesMore } from './failures.ts'
@@ -31,7 +31,7 @@ const RETRY_AFTER_SECONDS = 2
 const IDLE_TIMEOUT = 60
 
 /** How servers are found. */
-export interface Finding {
+export interface Discovery {
   /** Reads the URL, which may change. */
   readUrl(): PostgresUrl
   /** Parameters of the server, which are left out where a pooler refuses them. */
@@ -74,7 +74,7 @@ export class Watchdog {
   readonly #started = Promise.withResolvers<void>()
 
   constructor(
-    private readonly finding: Finding,
+    private readonly discovery: Discovery,
     private readonly bounds: PoolBounds,
     private readonly log: StateLog,
     private readonly listener: Listener,
@@ -121,13 +121,13 @@ export class Watchdog {
   }
 
   /** Looks whether the server that is used still answers, and whether the URL still names it. */
-  readonly look = shared(async () => {
+  readonly look = singleFlight(async () => {
     const current = this.#current
     if (!current) return
     const since = performance.now()
     const { server } = current
     const failure = await failureOf(stateOf(server.client, server.start.url.target, SILENCE_MS))
-    if (!failure && isSame(this.finding.readUrl(), current.url)) return await this.#tend(current)
+    if (!failure && isSame(this.discovery.readUrl(), current.url)) return await this.#tend(current)
     try {
       await this.#use(await this.#find(FIND_MS), current)
       // What has cut the watchdog's connection may have cut others.
@@ -157,7 +157,7 @@ export class Watchdog {
    * A server has refused a write: looks, once a second, whether the URL leads to another one by now.
    * @returns whether it does
    */
-  readonly findWritable = shared(async (): Promise<boolean> => {
+  readonly findWritable = singleFlight(async (): Promise<boolean> => {
     const current = this.#current
     if (!current || performance.now() - this.#soughtAt < WATCH_MS) return false
     this.#soughtAt = performance.now()
@@ -168,9 +168,9 @@ export class Watchdog {
   })
 
   async #find(timeoutMs: number): Promise<Found> {
-    const url = this.finding.readUrl()
-    const password = (method: Method) => this.finding.readUrl().login.password?.(method) ?? Buffer.alloc(0)
-    return { url, server: await findServer(url, timeoutMs, { optional: this.finding.optional, password }) }
+    const url = this.discovery.readUrl()
+    const password = (method: Method) => this.discovery.readUrl().login.password?.(method) ?? Buffer.alloc(0)
+    return { url, server: await findServer(url, timeoutMs, { optional: this.discovery.optional, password }) }
   }
 
   /** Uses a server instead of `before`, whose connections end; but if it is the same one, they stay, unless they are `outdated`. */

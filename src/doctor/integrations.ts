@@ -1,10 +1,10 @@
 import { and, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import { integrations as i, integrationSecrets as s } from '../../db/schema.ts'
 import { build, NOW, orm } from '../database/orm.ts'
-import { type Answer, type Db, ok, warning } from './answer.ts'
+import { type Db, type Outcome, ok, warning } from './finding.ts'
 
 /** Which enabled integrations get 400 or 401, because they have no organizations, no products or no live secret. */
-export async function whichIntegrationsFail(db: Db): Promise<Answer[]> {
+export async function whichIntegrationsFail(db: Db): Promise<Outcome[]> {
   const live = build
     .select()
     .from(s)

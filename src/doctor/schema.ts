@@ -4,10 +4,10 @@ import { currentRole, missingPrivileges, type Work } from '../database/grants.ts
 import { isoOf, orm } from '../database/orm.ts'
 import { requireUsableSchema } from '../database/schema-record.ts'
 import { EXPORT_STATE_EMPTY } from '../tables/refresh.ts'
-import { type Answer, type Db, ok, warning, wrong } from './answer.ts'
+import { type Db, type Outcome, ok, warning, wrong } from './finding.ts'
 
 /** Whether the schema is that of this program. @throws Failure if this program cannot use it */
-export async function isSchemaCurrent(db: Db): Promise<Answer> {
+export async function isSchemaCurrent(db: Db): Promise<Outcome> {
   const { ahead } = await requireUsableSchema(db)
   if (ahead.length === 0) return ok('current')
   return warning(
@@ -16,7 +16,7 @@ export async function isSchemaCurrent(db: Db): Promise<Answer> {
 }
 
 /** Which work the role of DATABASE_URL can do, and if none, what it lacks for the one that it is closest to. */
-export async function whatRoleCanDo(db: Db, all: Work[]): Promise<Answer> {
+export async function whatRoleCanDo(db: Db, all: Work[]): Promise<Outcome> {
   const role = await currentRole(db)
   const works = await Array.fromAsync(all, async work => ({ work, lacks: await missingPrivileges(db, work) }))
   const able = works.filter(({ lacks }) => lacks.length === 0).map(({ work }) => work.command)
@@ -29,13 +29,13 @@ export async function whatRoleCanDo(db: Db, all: Work[]): Promise<Answer> {
 }
 
 /** The time zone that decides on which day an instant falls. */
-export async function whichTimeZone(db: Db): Promise<Answer> {
+export async function whichTimeZone(db: Db): Promise<Outcome> {
   const [state] = await orm(db).select({ timeZone: s.timeZone }).from(s)
   return state ? ok(state.timeZone) : wrong(EXPORT_STATE_EMPTY)
 }
 
 /** When `axport import` last loaded something. Other programs that write the source tables leave no such time. */
-export async function whenLastLoaded(db: Db): Promise<Answer> {
+export async function whenLastLoaded(db: Db): Promise<Outcome> {
   const [state] = await orm(db)
     .select({
       at: isoOf(s.lastImportAt) as SQL<string | null>,

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { orm, rowsOf } from '../database/orm.ts'
 import { onlyRow } from '../database/statement.ts'
-import { type Answer, type Db, ok, warning, wrong } from './answer.ts'
+import { type Db, type Outcome, ok, warning, wrong } from './finding.ts'
 
 /** Which Postgres answers, whether through a pooler, and whether it takes writes. */
-export async function whichServer(db: Db): Promise<Answer> {
+export async function whichServer(db: Db): Promise<Outcome> {
   const rows = await orm(db).execute<{
     version: string
     number: number
@@ -37,7 +37,7 @@ export async function whichServer(db: Db): Promise<Answer> {
 const CLOCK_TOLERANCE_MS = 2000
 
 /** How far the clocks of host and database differ, which is known to half a round trip. */
-export async function howFarClocksDiffer(db: Db): Promise<Answer> {
+export async function howFarClocksDiffer(db: Db): Promise<Outcome> {
   const sentAt = Date.now()
   const rows = await rowsOf<{ nowMs: number }>(
     db,

@@ -2,8 +2,9 @@ import { sql } from 'drizzle-orm'
 import type { TransactionSql } from 'postgres'
 import { orm, rowsOf } from '../database/orm.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
-import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
-import { wipe } from '../tables/vacuum.ts'
+import { requireTriggers } from '../database/triggers.ts'
+import { acquireLoadLock } from '../tables/load-session.ts'
+import { vacuumPeople } from '../tables/vacuum.ts'
 import { erasedAt } from './tombstones.ts'
 
 /** The options of an erasure. */
@@ -26,7 +27,7 @@ export interface Erasure {
   /** The person's own row. */
   user: 'removed' | 'without a name' | 'not there'
   /** Why VACUUM failed, so that the deleted rows are still in the files of the tables; undefined if it succeeded. */
-  unwiped: string | undefined
+  vacuumFailure: string | undefined
 }
 
 /** Rolls the transaction back. */
@@ -44,8 +45,8 @@ export async function erasePerson(db: CommandSql, userId: string, options: Erasu
     await requireTriggers(client, 'nobody was erased')
     return await erase(client, userId)
   })
-  const unwiped = options.dryRun ? undefined : await wipe(db)
-  return { ...erasure, unwiped }
+  const vacuumFailure = options.dryRun ? undefined : await vacuumPeople(db)
+  return { ...erasure, vacuumFailure }
 }
 
 /**
@@ -94,7 +95,7 @@ async function inTurn<Result>(
   }
 }
 
-async function erase(client: TransactionSql, userId: string): Promise<Omit<Erasure, 'unwiped'>> {
+async function erase(client: TransactionSql, userId: string): Promise<Omit<Erasure, 'vacuumFailure'>> {
   const erasedBefore = await erasedAt(client, userId)
   await orm(client).execute(sql`
     insert into erasures (user_id) values (${userId}) on conflict (user_id) do nothing`)

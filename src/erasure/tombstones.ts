@@ -11,8 +11,6 @@ interface Tombstone {
   erased_at: string
   /** The role of the database that erased. */
   role: string
-  /** Assessments that are known as those of the person, ascending. */
-  assessment_ids: string[]
 }
 
 /** All tombstones, the newest first. @throws PostgresError 42501 for a role that may not read them */
@@ -22,7 +20,6 @@ export async function listTombstones(db: Sql): Promise<Tombstone[]> {
       user_id: e.userId,
       erased_at: isoOf(e.erasedAt),
       role: e.role,
-      assessment_ids: e.assessmentIds,
     })
     .from(e)
     .orderBy(desc(e.erasedAt), e.userId)

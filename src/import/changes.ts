@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import countsOfParts from './counts-of-parts.sql' with { type: 'text' }
 import { listColumns } from './fields.ts'
-import { ROW_TYPES, TABLE_OF, TYPES, type Type } from './record.ts'
+import { ROW_TYPES, TABLE_OF, TYPES, type Type } from './source-rows.ts'
 
 /** Rows of a source table by what an import does to them. */
 type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>

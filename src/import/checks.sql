@@ -2,14 +2,14 @@
 
 -- A part's id against the assessments that will be there. One of the two must be new.
 (
-  select p.line, p.id, format('part %s has the id of an assessment', p.id)
+  select p.file, p.line, p.id, format('part %s has the id of an assessment', p.id)
   from changed_assessments c
   join import_assessment_parts p on p.assessment_id = c.id
   join assessments t on t.id = p.id
   where p.id <> p.assessment_id
     and not exists (select from import_assessments i where i.id = p.id and i.deleted)
   union
-  select p.line, p.id, format('part %s has the id of an assessment', p.id)
+  select p.file, p.line, p.id, format('part %s has the id of an assessment', p.id)
   from changed_assessments c
   join import_assessment_parts p on p.id = c.id
   -- Compared with the part's own id, which is the same: a part that stands for its assessment is left out of the join.
@@ -17,7 +17,7 @@
 )
 union all
 -- An assessment's id against the parts that stay in the database.
-select a.line, a.id, format('assessment %s has the id of a part of assessment %s', a.id, t.assessment_id)
+select a.file, a.line, a.id, format('assessment %s has the id of a part of assessment %s', a.id, t.assessment_id)
 from changed_assessments c
 join import_assessments a on a.id = c.id
 join staying_parts t on t.id = a.id and t.assessment_id <> a.id
@@ -26,7 +26,8 @@ union all
 -- assessment without parts counts as its own part, which few expect.
 (
   select distinct
-    case when p.assessment_id > other.assessment_id then p.line else other.line end,
+    later.file,
+    later.line,
     p.id,
     case
       when p.id in (p.assessment_id, other.assessment_id) then
@@ -37,9 +38,14 @@ union all
   from changed_assessments c
   join import_assessment_parts p on p.assessment_id = c.id
   join import_assessment_parts other on other.id = p.id and other.assessment_id <> p.assessment_id
+  cross join lateral (
+    select p.file, p.line where p.assessment_id > other.assessment_id
+    union all
+    select other.file, other.line where p.assessment_id < other.assessment_id
+  ) as later
 )
 union all
-select p.line, p.id, format('part %s is also a part of assessment %s', p.id, t.assessment_id)
+select p.file, p.line, p.id, format('part %s is also a part of assessment %s', p.id, t.assessment_id)
 from changed_assessments c
 join import_assessment_parts p on p.assessment_id = c.id
 join staying_parts t on t.id = p.id and t.assessment_id <> p.assessment_id

@@ -1,17 +1,16 @@
 import { Failure, firstThree } from '../errors.ts'
 import type { ByteSource } from './bytes.ts'
 import { type CsvRow, otherSeparator, readRows } from './csv-rows.ts'
+import { columnsOf, readCells, requiredColumns } from './rows.ts'
 import {
   BadLine,
-  placeOf,
+  type ImportSource,
   printable,
-  type RecordSource,
   TABLE_OF,
   TYPES,
   type Type,
   UnknownNames,
-} from './record.ts'
-import { columnsOf, readCells, requiredColumns } from './rows.ts'
+} from './source-rows.ts'
 import { BYTE_ORDER_MARK, HAS_MARK, readText } from './text.ts'
 
 /** A file of a folder. */
@@ -31,7 +30,7 @@ const NAMES = TYPES.map(type => `${TABLE_OF[type]}.csv`)
 export const isCsvName = (name: string): boolean => NAMES.includes(plain(name))
 
 /** The CSV files of the folder `where`, and the names of all else in it. Throws a Failure if none, or one twice. */
-export function csv(stored: StoredFile[], others: string[], where: string): RecordSource {
+export function csv(stored: StoredFile[], others: string[], where: string): ImportSource {
   const files = TYPES.flatMap((type, index) => {
     const [file, ...more] = stored.filter(({ name }) => plain(name) === NAMES[index])
     if (more.length > 0) throw new Failure(`${where} has ${NAMES[index]} more than once: keep one`)
@@ -42,7 +41,7 @@ export function csv(stored: StoredFile[], others: string[], where: string): Reco
 }
 
 /** Files of known types as one source, in their order. A note lists the names of `others` as ignored. */
-export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
+export function csvSource(files: CsvFile[], name: string, others: string[]): ImportSource {
   const unknown = new UnknownNames(others)
   /** The files that have been read and end in the middle of a line. */
   const unended = new Set<string>()
@@ -77,7 +76,7 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
             const read = text.startsWith(BYTE_ORDER_MARK)
               ? new BadLine(HAS_MARK)
               : readCells(type, names, cells)
-            return { place: placeOf(index, isQuery ? rows : line), text, read }
+            return { file: index, line: isQuery ? rows : line, text, read }
           })
         }
         if (!columns) throw new Failure(`${name} is empty: its first row must name the columns`)

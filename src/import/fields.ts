@@ -1,7 +1,7 @@
 import { isDay } from '../parameters.ts'
-import { BadLine, type Row, type Type } from './record.ts'
+import { BadLine, type Row, type Type } from './source-rows.ts'
 
-/** A field of a record. */
+/** A field of a row. */
 export interface Field<Value = unknown> {
   /** The type of its column. */
   kind: string

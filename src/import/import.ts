@@ -1,24 +1,25 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { TransactionSql } from 'postgres'
+import { onlyRow } from '../database/statement.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
+import { requireTriggers } from '../database/triggers.ts'
 import { Failure } from '../errors.ts'
-import { acquireLoadLock, configureLoad, requireTriggers } from '../tables/load-session.ts'
-import { vacuum } from '../tables/vacuum.ts'
-import { type ApplyProgress, applyStaging } from './apply.ts'
-import { compareBehindWriters } from './behind-writers.ts'
-import { compare } from './compare.ts'
+import { acquireLoadLock, configureLoad } from '../tables/load-session.ts'
+import { check } from './check.ts'
 import { nothingNew } from './platform/feed-state.ts'
-import type { RecordSource } from './record.ts'
 import { readRejects } from './rejects.ts'
 import { type ImportOptions, type ImportResult, Undone } from './result.ts'
-import { stageRecords } from './staging.ts'
-import { isVacuumed } from './vacuumed.ts'
+import type { ImportSource } from './source-rows.ts'
+import { stageRows } from './stage.ts'
+import { tidy } from './tidy.ts'
+import { type WriteProgress, writeChanges } from './write.ts'
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
 export type Progress =
   | { phase: 'waiting' }
   | { phase: 'reading'; bytes: number; size: number | undefined; lines: number }
+  | { phase: 'queueing' }
   | { phase: 'checking' }
-  | ApplyProgress
+  | WriteProgress
   /** Everything is committed; VACUUM makes reading fast. */
   | { phase: 'tidying' }
 
@@ -28,7 +29,7 @@ export type Progress =
  */
 export async function importSource(
   db: CommandSql,
-  source: RecordSource,
+  source: ImportSource,
   onProgress: (progress: Progress) => void,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
@@ -49,7 +50,7 @@ export async function importSource(
   try {
     const result = await loading
     onProgress({ phase: 'tidying' })
-    const remains = await vacuumChanged(db, source, result)
+    const remains = await tidy(db, source, result.summary)
     return { ...result, ...(remains !== undefined && { remains }) }
   } catch (error) {
     if (error instanceof Undone) return error.result
@@ -59,35 +60,42 @@ export async function importSource(
 
 async function importInto(
   sql: TransactionSql,
-  source: RecordSource,
+  source: ImportSource,
   onProgress: (progress: Progress) => void,
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { onReject, sync } = options
   const { feed } = source
-  const staged = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
+  const staged = await stageRows(sql, source, onReject !== undefined, (lines, bytes) =>
     onProgress({ phase: 'reading', bytes, size: source.size, lines }),
   )
   const { lines } = staged
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
-  if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
+  if (lines === 0) throw new Failure(`nothing was loaded: there are no rows in ${source.name}`)
   const cutOff = sync && source.cutOff()
   if (cutOff) throw new Failure(`nothing was loaded: --sync would remove what was cut off, and ${cutOff}`)
+  onProgress({ phase: 'queueing' })
+  await lockOutWriters(sql)
   onProgress({ phase: 'checking' })
-  const comparison = await compareBehindWriters(sql, sql => compare(sql, source, staged, options))
+  const comparison = await check(sql, source, staged, options)
   if (onReject) for await (const reject of readRejects(sql, source)) await onReject(reject)
-  await applyStaging(sql, comparison.summary, onProgress)
+  await writeChanges(sql, comparison.summary, onProgress)
   return { loaded: true, lines, ...comparison }
 }
 
-/** A round of a feed changes few rows, for which autovacuum is enough. */
-async function vacuumChanged(db: Sql, { feed }: RecordSource, result: ImportResult & { loaded: true }) {
-  const changed = Object.entries(result.summary)
-    .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
-    .map(([table]) => table)
-  if (changed.length === 0) return undefined
-  // A rename changes records, too.
-  changed.push('export_records', 'export_people', 'export_products', 'export_counts')
-  const isRound = feed !== undefined && !feed.isFull()
-  return await vacuum(db, changed, async () => !isRound || !(await isVacuumed(db)))
+/**
+ * From here on other writers of the source tables wait: what is compared stays true until the commit. Their sessions see in
+ * pg_stat_activity for what they wait, by the name of this one, whose pid is in pg_blocking_pids().
+ * @throws Failure if the time zone has changed since the first line was staged: days without a time are staged as instants
+ */
+async function lockOutWriters(sql: TransactionSql): Promise<void> {
+  await sql`select lock_export(), set_config('application_name', 'axport import, for which writers wait', true)`
+  const { isSame } = onlyRow(
+    await sql<{ isSame: boolean }[]>`
+      select time_zone = current_setting('TimeZone') as "isSame" from export_state`,
+  )
+  if (!isSame)
+    throw new Failure(
+      'nothing was loaded: the time zone was changed while the source was read: run the same command again',
+    )
 }

@@ -1,11 +1,11 @@
 import { Failure } from '../errors.ts'
 import type { ByteSource } from './bytes.ts'
-import { BadLine, orBadLine, type RecordSource, TYPES, UnknownNames } from './record.ts'
 import { readObject, readRow } from './rows.ts'
+import { BadLine, type ImportSource, orBadLine, TYPES, UnknownNames } from './source-rows.ts'
 import { BYTE_ORDER_MARK, LINE_BREAK, MAX_LINE, type OnText, readText } from './text.ts'
 
 /** NDJSON as a source of all types. Only the end line proves that nothing was cut off, or is still being copied. */
-export function ndjson(bytes: ByteSource): RecordSource {
+export function ndjson(bytes: ByteSource): ImportSource {
   const { name = 'the data', size } = bytes
   const unknown = new UnknownNames()
   const onUnknown = (type: string, key: string) =>
@@ -39,7 +39,7 @@ export function ndjson(bytes: ByteSource): RecordSource {
           if (isEnd) return []
           count += 1
           const read = object instanceof BadLine ? object : orBadLine(() => readRow(object, onUnknown))
-          return [{ place: line, text, read }]
+          return [{ file: 0, line, text, read }]
         })
       if (hasMembers && !hasEnded)
         throw new Failure(

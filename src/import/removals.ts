@@ -2,11 +2,11 @@ import type { TransactionSql } from 'postgres'
 import { onlyRow } from '../database/statement.ts'
 import { Failure } from '../errors.ts'
 import { exceeds, type Limit } from '../limit.ts'
-import { ROW_TYPES, SYNC_PLACE, TABLE_OF, type Type } from './record.ts'
+import { ROW_TYPES, syncFile, TABLE_OF, type Type } from './source-rows.ts'
 
-/** Stages the removal of every row that the source does not name, not even in a bad record, as a deletion by the source. */
+/** Stages the removal of every row that the source does not name, not even in a bad row, as a deletion by the source. */
 export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
-  for (const [index, type] of ROW_TYPES.entries()) {
+  for (const type of ROW_TYPES) {
     if (!types.includes(type)) continue
     const table = TABLE_OF[type]
     const parts =
@@ -16,13 +16,13 @@ export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise
            and not exists (select from import_rejects r where r.assessment_id = t.id)`
         : ''
     await sql.unsafe(
-      `insert into import_${table} (line, id, deleted)
-       select $1::bigint + row_number() over (order by t.id), t.id, true
+      `insert into import_${table} (file, line, id, deleted)
+       select $1::integer, row_number() over (order by t.id), t.id, true
        from ${table} t
        where not exists (select from import_${table} i where i.id = t.id)
          and not exists (select from import_rejects r where r.id = t.id and r.type = $2)
          ${parts}`,
-      [SYNC_PLACE + index * 2 ** 36, type],
+      [syncFile(type), type],
     )
   }
   await sql`analyze import_organizations, import_products, import_users, import_assessments`
@@ -71,7 +71,7 @@ const GONE = `
     and not exists (select from import_assessment_parts p where p.id = t.id)
     and not exists (select from import_rejects r where r.assessment_id = c.id)`
 
-/** Those that no record removes. */
+/** Those that no row removes. */
 const LOST = `${GONE} and not exists (select from import_removed_parts r where r.id = t.id)`
 
 /** The removed rows of each table, and all rows of which they are a share. */
@@ -81,7 +81,7 @@ const REMOVED = [
     removed: (isOfFeed: boolean) =>
       isOfFeed
         ? `from import_${table} i join ${table} t on t.id = i.id where i.deleted`
-        : `from import_${table} i where i.deleted and i.line >= ${SYNC_PLACE}`,
+        : `from import_${table} i where i.deleted and i.file < 0`,
     all: `from ${table}`,
   })),
   {
@@ -91,13 +91,13 @@ const REMOVED = [
   },
 ]
 
-/** The number of records that lose parts, and the ids of the first three. */
+/** The number of assessments that lose parts, and the ids of the first three. */
 export interface LostParts {
   records: number
   first: number[]
 }
 
-/** Finds records that lose parts because the source gives others of their parts. */
+/** Finds assessments that lose parts because the source gives others of their parts. */
 export async function findLostParts(sql: TransactionSql): Promise<LostParts> {
   return onlyRow(
     await sql.unsafe<LostParts[]>(`

@@ -1,17 +1,17 @@
 import type { Limit } from '../limit.ts'
 import type { Summary } from './changes.ts'
 import type { LeftOut } from './erased.ts'
-import type { Place } from './record.ts'
 import type { Problem, Reason, Reject } from './rejects.ts'
 import type { LostParts } from './removals.ts'
+import type { Place } from './source-rows.ts'
 
 /** Options of an import; without them it loads the whole source, or nothing. */
 export interface ImportOptions {
   /** Everything but the commit. */
   dryRun?: boolean
-  /** Takes each bad record; the others are loaded. */
+  /** Takes each bad row; the others are loaded. */
   onReject?: (reject: Reject) => Promise<void> | void
-  /** The most records that may be left out; 1 % by default. A share always allows ten. */
+  /** The most rows that may be left out; 1 % by default. A share always allows ten. */
   maxRejected?: Limit
   /** Removes everything that the source does not contain, up to this limit. */
   sync?: Limit
@@ -19,32 +19,32 @@ export interface ImportOptions {
   maxRemoved?: Limit
 }
 
-/** What an import changes, and which records it leaves out. */
+/** What an import changes, and which rows it leaves out. */
 export interface Comparison {
   rejected: number
   /** The places of the first three, in words. */
   firstRejected: string[]
-  /** Why records were rejected. */
+  /** Why rows were rejected. */
   reasons: Reason[]
   erased: LeftOut
   summary: Summary
-  /** The first bad record of which nobody knows the id. Because of it, --sync could remove nothing but parts. */
+  /** The first bad row of which nobody knows the id. Because of it, --sync could remove nothing but parts. */
   unidentified: Place | undefined
   /** Records that lost parts, which the source did not give with the others. */
   lostParts: LostParts
 }
 
-/** The result of an import: loaded, apart from rejects and erased people, or not because of bad records. */
+/** The result of an import: loaded, apart from rejects and erased people, or not because of bad rows. */
 export type ImportResult =
   /** `remains`: what remains to be done after the load, as VACUUM failed. */
   | ({ loaded: true; lines: number; remains?: string } & Comparison)
   | {
       loaded: false
       lines: number
-      /** The first of them, of `listed` records. */
+      /** The first of them, of `listed` rows. */
       problems: Problem[]
       listed: number
-      /** The number of bad records, and of those for each reason. */
+      /** The number of bad rows, and of those for each reason. */
       total: number
       reasons: Reason[]
       /** The problem is a part of an unknown assessment, which cannot be left out. */

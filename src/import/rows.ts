@@ -1,5 +1,5 @@
 import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
-import { BadLine, orBadLine, type ReadRecord, ROW_TYPES, type Row, type Type } from './record.ts'
+import { BadLine, orBadLine, type ReadRow, ROW_TYPES, type Row, type Type } from './source-rows.ts'
 import { BYTE_ORDER_MARK, HAS_MARK, MAX_LINE } from './text.ts'
 
 /** Lines of NDJSON and rows of CSV as rows of tables. Checks that need other lines or the database are in SQL. Pure. */
@@ -50,10 +50,10 @@ const isObject = (value: unknown): value is Row =>
 
 /**
  * The row of an object, with the parts of an assessment in their order.
- * @param hasPartsApart an assessment without a proctor may get its parts from other records
+ * @param hasPartsApart an assessment without a proctor may get its parts from other rows
  * @throws BadLine, with its subject and the educator of an assessment if they are known
  */
-export function readRow(object: Row, onUnknown: OnUnknown = () => {}, hasPartsApart = false): ReadRecord {
+export function readRow(object: Row, onUnknown: OnUnknown = () => {}, hasPartsApart = false): ReadRow {
   const type = ROW_TYPES.find(name => name === object.type)
   if (!type) throw new BadLine('type must be organization, product, user or assessment')
   reportUnknown(type, object, onUnknown)
@@ -116,7 +116,7 @@ const readPart = (part: Row, position: unknown, prefix: string): Row => ({
 })
 
 /** The row of cells under their columns, '' for one without a meaning; or a BadLine, with its assessment if known. */
-export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord | BadLine {
+export function readCells(type: Type, columns: string[], cells: string[]): ReadRow | BadLine {
   if (cells.length !== columns.length)
     return new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
   const object: Row = { type }

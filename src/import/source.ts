@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { Failure } from '../errors.ts'
 import { csv, isCsvName, type StoredFile } from './csv.ts'
 import { ndjson } from './ndjson.ts'
-import type { RecordSource } from './record.ts'
+import type { ImportSource } from './source-rows.ts'
 
 /** Opens NDJSON, a folder of CSV files, or for "-" standard input. Throws a Failure if it cannot be read. */
-export function openSource(file: string): RecordSource {
+export function openSource(file: string): ImportSource {
   if (file === '-')
     return ndjson({ name: 'standard input', chunks: reading('standard input', () => process.stdin) })
   try {
@@ -43,7 +43,7 @@ const REASONS: Record<string, string> = {
 }
 
 /** All else than the files is not looked at: it may be a link that leads nowhere. */
-function openFolder(folder: string): RecordSource {
+function openFolder(folder: string): ImportSource {
   const names = readdirSync(folder).filter(name => !name.startsWith('.'))
   const files = names.filter(isCsvName).map((name): StoredFile => {
     const path = join(folder, name)

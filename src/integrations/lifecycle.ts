@@ -1,11 +1,10 @@
-import { hostname } from 'node:os'
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
-import type { Sql, TransactionSql } from 'postgres'
+import { eq, sql } from 'drizzle-orm'
+import type { Sql } from 'postgres'
 import { integrations as i } from '../../db/schema.ts'
-import { NOW, type Orm, orm } from '../database/orm.ts'
-import { requireFiringTriggers } from '../database/session-role.ts'
+import { isoOf, NOW, type Orm, orm } from '../database/orm.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
+import { type IntegrationState, note } from './history.ts'
 
 /** What operators note about an integration: its purpose and whom to contact. null where nothing is noted. */
 export interface Description {
@@ -16,6 +15,7 @@ export interface Description {
 /** The columns of an integration that its changes depend on. */
 const COLUMNS = {
   id: i.id,
+  clientId: i.clientId,
   name: i.name,
   purpose: i.purpose,
   contact: i.contact,
@@ -23,22 +23,16 @@ const COLUMNS = {
   productIds: i.productIds,
   allOrganizations: i.allOrganizations,
   allProducts: i.allProducts,
+  /** ISO 8601 in UTC. */
+  disabledAt: sql<string | null>`${isoOf(i.disabledAt)}`,
 }
 
-export type IntegrationRow = Pick<typeof i.$inferSelect, keyof typeof COLUMNS>
+/** A row of an integration, and its state before a change. */
+type IntegrationRow = IntegrationState & { id: bigint }
 
 /** The failure of a command whose client id does not exist. */
 export const unknownIntegration = (clientId: string): Failure =>
   new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
-
-/**
- * Sets the host that the history records for this transaction: over a unix socket a server sees no address.
- * @throws Failure if the triggers that write the history would not fire
- */
-export async function setHost(client: TransactionSql): Promise<void> {
-  await requireFiringTriggers(client, 'nothing was changed')
-  await orm(client).execute(sql`select set_config('axport.host', ${hostname()}, true)`)
-}
 
 /** Runs `work` on an integration in one transaction, which locks its row. @throws Failure for an unknown integration */
 export async function changeIntegration<Result>(
@@ -48,7 +42,6 @@ export async function changeIntegration<Result>(
 ): Promise<Result> {
   return await transact(db, async client => {
     const tx = orm(client)
-    await setHost(client)
     const [integration] = await tx.select(COLUMNS).from(i).where(eq(i.clientId, clientId)).for('update')
     if (!integration) throw unknownIntegration(clientId)
     return await work(tx, integration)
@@ -61,9 +54,11 @@ export async function describeIntegration(
   clientId: string,
   changed: Partial<Description & { name: string }>,
 ): Promise<Description & { name: string }> {
-  return await changeIntegration(db, clientId, async (tx, { id, name, purpose, contact }) => {
+  return await changeIntegration(db, clientId, async (tx, before) => {
+    const { name, purpose, contact } = before
     const description = { name, purpose, contact, ...changed }
-    await tx.update(i).set(description).where(eq(i.id, id))
+    await tx.update(i).set(description).where(eq(i.id, before.id))
+    await note(tx, 'described', before, { ...before, ...description })
     return description
   })
 }
@@ -73,13 +68,15 @@ export async function describeIntegration(
  * tokens get invalid_token. @throws Failure for an unknown integration
  */
 export async function setDisabled(db: CommandSql, clientId: string, isDisabled: boolean): Promise<boolean> {
-  return await changeIntegration(db, clientId, async (tx, { id }) => {
-    const changed = await tx
+  return await changeIntegration(db, clientId, async (tx, before) => {
+    if ((before.disabledAt !== null) === isDisabled) return false
+    const [changed] = await tx
       .update(i)
       .set({ disabledAt: isDisabled ? NOW : null })
-      .where(and(eq(i.id, id), isDisabled ? isNull(i.disabledAt) : isNotNull(i.disabledAt)))
-      .returning({ id: i.id })
-    return changed.length > 0
+      .where(eq(i.id, before.id))
+      .returning({ disabledAt: COLUMNS.disabledAt })
+    await note(tx, isDisabled ? 'disabled' : 'enabled', before, { ...before, ...changed })
+    return true
   })
 }
 
@@ -92,8 +89,9 @@ export async function nameOf(db: Sql, clientId: string): Promise<string> {
 
 /** Deletes an integration with its secrets and tokens; returns its name. @throws Failure for an unknown integration */
 export async function deleteIntegration(db: CommandSql, clientId: string): Promise<string> {
-  return await changeIntegration(db, clientId, async (tx, { id, name }) => {
-    await tx.delete(i).where(eq(i.id, id))
-    return name
+  return await changeIntegration(db, clientId, async (tx, before) => {
+    await tx.delete(i).where(eq(i.id, before.id))
+    await note(tx, 'deleted', before, undefined)
+    return before.name
   })
 }

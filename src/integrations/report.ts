@@ -1,13 +1,11 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { integrationHistory as h } from '../../db/schema.ts'
 import { isoOf, orm } from '../database/orm.ts'
-import { Failure } from '../errors.ts'
 import { type ExactNumber, parseExact } from './exact-ids.ts'
 import { type Description, unknownIntegration } from './lifecycle.ts'
 
 /** An integration, with the two sets of its scope. Times are ISO 8601 in UTC. */
-export interface Summary<ScopeSet> extends Description {
+export interface IntegrationSummary<ScopeSet> extends Description {
   client_id: string
   name: string
   state: 'enabled' | 'disabled'
@@ -19,12 +17,17 @@ export interface Summary<ScopeSet> extends Description {
 }
 
 /** All that an operator may know of an integration, and the API may not tell it. */
-export interface IntegrationReport extends Summary<ScopeMember[]> {
+export interface IntegrationReport extends IntegrationSummary<ScopeMember[]> {
   disabled_at: string | null
   /** The sets that were given as "all", and the members that were added to the data since and are not in them. */
   meant_as_all: (keyof IntegrationReport['come_since'])[]
   come_since: Record<'organizations' | 'products', ScopeMember[]>
-  secrets: { created_at: string; ends_at: string | null; last_used_at: string | null; live_tokens: number }[]
+  secrets: {
+    created_at: string
+    expires_at: string | null
+    last_used_at: string | null
+    live_tokens: number
+  }[]
   assessments_in_scope: number
   /** Why requests get 400, 401 or nothing, and the remedy; empty if they succeed. */
   obstacles: string[]
@@ -38,9 +41,9 @@ export interface ScopeMember {
 }
 
 /** Every integration, oldest first, with the sizes of its sets. */
-export async function listIntegrations(db: Sql): Promise<Summary<number>[]> {
+export async function listIntegrations(db: Sql): Promise<IntegrationSummary<number>[]> {
   const sizes = [sql`cardinality(i.organization_ids)`, sql`cardinality(i.product_ids)`] as const
-  const rows = await orm(db).execute<{ summary: Summary<number> }>(sql`
+  const rows = await orm(db).execute<{ summary: IntegrationSummary<number> }>(sql`
     select json_build_object(${summary(...sizes)}) as summary
     from integrations i ${WITH_TOKENS} order by i.id`)
   return rows.map(row => row.summary)
@@ -62,7 +65,7 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
       'secrets', (
         select coalesce(json_agg(json_build_object(
           'created_at', ${isoOf(sql`s.created_at`)},
-          'ends_at', ${isoOf(sql`s.expires_at`)},
+          'expires_at', ${isoOf(sql`s.expires_at`)},
           'last_used_at', ${isoOf(sql`s.last_used_at`)},
           'live_tokens', (select count(*) from access_tokens t where t.secret_id = s.id and t.expires_at > now())
         ) order by s.id), '[]')
@@ -127,48 +130,4 @@ function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
     hasNothing && 'nothing: no assessment of these organizations and products is in the database',
   ]
   return all.filter(obstacle => typeof obstacle === 'string')
-}
-
-/** An event of the history (migration 0008): name and purpose as they were then, for a deletion before it. */
-interface HistoryEvent {
-  at: string
-  client_id: string
-  name: string
-  purpose: string | null
-  /** created, found, described, scope, rotated, secret, disabled, enabled or deleted */
-  event: string
-  changes: Changes
-  /** The role that made the change in the database. */
-  role: string
-  /** An address, or the name of a machine. */
-  host: string | null
-}
-
-/** The columns that an event changed, by name, and the id of the secret whose end was set or moved as `secret`. */
-export type Changes = Record<string, Change | ChangedIds | ExactNumber>
-
-type Change = [before: string | boolean | null, after: string | boolean | null]
-
-/** The ids that were added to a set, or to the secrets, and removed from it. */
-type ChangedIds = { added?: ExactNumber[]; removed?: ExactNumber[] }
-
-/** The history of one integration or of all, deleted ones included, oldest first. @throws Failure if it has none */
-export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
-  const rows = await orm(db)
-    .select({
-      at: isoOf(h.at),
-      client_id: h.clientId,
-      name: h.name,
-      purpose: h.purpose,
-      event: h.event,
-      changes: sql<string>`${h.changes}::text`,
-      role: h.role,
-      host: h.host,
-    })
-    .from(h)
-    .where(clientId === undefined ? undefined : eq(h.clientId, clientId))
-    .orderBy(h.id)
-  if (clientId !== undefined && rows.length === 0)
-    throw new Failure(`the history has no integration ${clientId}: axport integration history lists all`)
-  return rows.map(row => ({ ...row, changes: parseExact(row.changes) as Changes }))
 }

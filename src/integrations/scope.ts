@@ -3,6 +3,7 @@ import { integrations as i, organizations, products } from '../../db/schema.ts'
 import { bigints, type Orm } from '../database/orm.ts'
 import type { CommandSql } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
+import { note } from './history.ts'
 import { changeIntegration } from './lifecycle.ts'
 
 /** Ids as decimal strings, or all that exist at this moment. */
@@ -34,10 +35,10 @@ export async function changeScope(
   ofOrganizations: SetChange,
   ofProducts: SetChange,
 ): Promise<ChangedScope> {
-  return await changeIntegration(db, clientId, async (tx, integration) => {
-    if (ofOrganizations.add === 'new' && !integration.allOrganizations && !integration.allProducts)
+  return await changeIntegration(db, clientId, async (tx, before) => {
+    const { organizationIds, productIds, allOrganizations, allProducts } = before
+    if (ofOrganizations.add === 'new' && !allOrganizations && !allProducts)
       throw new Failure(`no set of ${clientId} was given as all: use --organizations all or --products all`)
-    const { organizationIds, productIds, allOrganizations, allProducts } = integration
     const changed = {
       organizations: await changedSet(
         tx,
@@ -48,15 +49,14 @@ export async function changeScope(
       ),
       products: await changedSet(tx, 'products', productIds, allProducts, ofProducts),
     }
-    await tx
-      .update(i)
-      .set({
-        organizationIds: changed.organizations.ids,
-        productIds: changed.products.ids,
-        allOrganizations: changed.organizations.meantAsAll,
-        allProducts: changed.products.meantAsAll,
-      })
-      .where(eq(i.id, integration.id))
+    const scope = {
+      organizationIds: changed.organizations.ids,
+      productIds: changed.products.ids,
+      allOrganizations: changed.organizations.meantAsAll,
+      allProducts: changed.products.meantAsAll,
+    }
+    await tx.update(i).set(scope).where(eq(i.id, before.id))
+    await note(tx, 'scope', before, { ...before, ...scope })
     return changed
   })
 }

@@ -1,6 +1,6 @@
 import { HttpError } from '../answers.ts'
-import { within } from '../within.ts'
-import { oauthError, unsupportedGrantType } from './credentials.ts'
+import { within } from '../timeouts.ts'
+import { oauthError, unsupportedGrantType } from './client-credentials.ts'
 
 /** The limits of a token request: bytes of its body (413), and milliseconds until all of the body has arrived (408). */
 export interface BodyLimits {

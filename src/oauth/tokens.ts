@@ -8,7 +8,7 @@ import {
 import { build, NOW } from '../database/orm.ts'
 import { type Runner, statement } from '../database/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
-import { type Client, invalidClient } from './credentials.ts'
+import { type ClientCredentials, invalidClient } from './client-credentials.ts'
 
 /** Seconds (contract T8). */
 const TOKEN_LIFETIME = 7200
@@ -19,7 +19,7 @@ const TOKEN_LIFETIME = 7200
  * bytes of two digests agree. That is of no use: nobody can choose a secret by its digest, or guess 256 random bits.
  * @returns the answer of contract T7. @throws HttpError 401
  */
-export async function issueToken(db: Runner, { clientId, clientSecret }: Client) {
+export async function issueToken(db: Runner, { clientId, clientSecret }: ClientCredentials) {
   // No client id has other characters, and Postgres refuses some of them (NUL).
   if (!/^[A-Za-z0-9]+$/.test(clientId)) throw invalidClient()
   const accessToken = randomText(SECRET_LENGTH)

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Failure, UsageFailure } from '../errors.ts'
 import { Draft, outputPath } from '../files.ts'
 import { exceeds } from '../limit.ts'
-import type { ChangeCounts, Comparison } from './job.ts'
+import type { ChangeCounts, PullComparison } from './job.ts'
 import { type Pulled, readRecord, UnexpectedJson } from './record.ts'
 
 /** Of a small file, a share would be none. */
@@ -13,7 +13,7 @@ const LEAST_REMOVED = 10
 const ANEW = 'to begin anew, with an empty copy, give --previous /dev/null'
 
 /** The comparison with its files behind all links. @throws Failure or UsageFailure if they cannot be compared or written */
-export function checkComparison(comparison: Comparison, output: string): Comparison {
+export function checkComparison(comparison: PullComparison, output: string): PullComparison {
   const previous = realPath(comparison.previous)
   const changes = outputPath(comparison.changes)
   if (new Set([output, previous, changes].map(path => resolve(path))).size < 3)
@@ -32,13 +32,13 @@ function realPath(given: string): string {
 }
 
 /** The differences between a pull and the file of an earlier one. They are complete when all pages have passed. */
-export class Changes {
+export class ChangesFile {
   readonly counts: ChangeCounts = { added: 0, changed: 0, removed: 0 }
   readonly draft: Draft
   /** Digests of the lines of the previous file that have not come again, by id: a million take some 200 MB. */
   readonly #previous = new Map<Pulled['id'], number | bigint>()
 
-  constructor(private readonly comparison: Comparison) {
+  constructor(private readonly comparison: PullComparison) {
     this.draft = Draft.of(comparison.changes)
   }
 

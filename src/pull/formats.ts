@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { stringify } from 'csv-stringify/sync'
-import type { Write } from '../files.ts'
+import type { WriteBytes } from '../files.ts'
 import { PART_FIELDS, type Pulled, RECORD_FIELDS } from './record.ts'
 
 /** The values of --format. */
@@ -31,7 +31,7 @@ export function formatOf(path: string): FormatName | undefined {
 export async function writeAs(
   { format, isGzipped }: Form,
   pages: AsyncIterable<Pulled[]>,
-  write: Write,
+  write: WriteBytes,
 ): Promise<number> {
   let records = 0
   async function* plain() {

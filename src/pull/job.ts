@@ -1,18 +1,18 @@
 import { FILTERS, type Filter, MAX_PAGE, type Order, type Sort, sentName } from '../contract.ts'
-import type { Write } from '../files.ts'
+import type { WriteBytes } from '../files.ts'
 import type { Limit } from '../limit.ts'
-import type { Service } from './client.ts'
+import type { Service } from './api-client.ts'
 import type { Form } from './formats.ts'
 
 /** What to pull: the values of each filter as text, and the order of the records. */
-export interface Query {
+export interface PullQuery {
   filter: { [name in keyof Filter]?: string[] }
   sort: Sort
   order: Order
 }
 
 /** The query string of a list request, without its offset. */
-export function queryString({ filter, sort, order }: Query): string {
+export function queryString({ filter, sort, order }: PullQuery): string {
   const parameters = new URLSearchParams({ page: String(MAX_PAGE), sort, order })
   let name: keyof Filter
   for (name in FILTERS)
@@ -23,17 +23,17 @@ export function queryString({ filter, sort, order }: Query): string {
 /** What to pull, from where, and into what. */
 export interface PullJob extends Form {
   service: Service
-  query: Query
+  query: PullQuery
   /** A path, or a function that takes the bytes in their order. */
-  out: string | Write
+  out: string | WriteBytes
   /** Fails when there are no records, and leaves the earlier output. */
   failIfEmpty?: boolean | undefined
   /** Only for a file of NDJSON. */
-  comparison?: Comparison | undefined
+  comparison?: PullComparison | undefined
 }
 
 /** What to compare the records of a pull with, and where to write the differences. */
-export interface Comparison {
+export interface PullComparison {
   /** The output of an earlier pull, or a file without records. */
   previous: string
   changes: string

@@ -1,9 +1,9 @@
 import { fstatSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
-import { Draft, isDevice, outputPath, publish, type Write, writeFailure } from '../files.ts'
-import { Changes, checkComparison } from './changes.ts'
-import { Client } from './client.ts'
+import { Draft, isDevice, outputPath, publish, type WriteBytes, writeFailure } from '../files.ts'
+import { ApiClient } from './api-client.ts'
+import { ChangesFile, checkComparison } from './changes.ts'
 import { writeAs } from './formats.ts'
 import type { PullJob, PullObserver, PullResult } from './job.ts'
 import { Changed, walk } from './walk.ts'
@@ -27,9 +27,9 @@ export async function pull(job: PullJob, observer: PullObserver): Promise<PullRe
   }
 }
 
-async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
+async function pullIntoStream(job: PullJob, write: WriteBytes, observer: PullObserver): Promise<PullResult> {
   try {
-    const pages = walk(new Client(job.service, observer), job.query, observer)
+    const pages = walk(new ApiClient(job.service, observer), job.query, observer)
     const records = await writeAs(job, pages, write)
     if (records === 0 && job.failIfEmpty) throw new Failure(NONE)
     return { records, restarts: 0 }
@@ -44,7 +44,7 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
 /** Starts over when the data changes. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
   const comparison = job.comparison && checkComparison(job.comparison, output)
-  const client = new Client(job.service, observer)
+  const client = new ApiClient(job.service, observer)
   for (let restarts = 0; ; restarts++) {
     try {
       return { ...(await readInto(output, { ...job, comparison }, client, observer)), restarts }
@@ -62,13 +62,13 @@ async function pullIntoFile(job: PullJob, output: string, observer: PullObserver
 async function readInto(
   output: string,
   { comparison, ...job }: PullJob,
-  client: Client,
+  client: ApiClient,
   observer: PullObserver,
 ): Promise<Pick<PullResult, 'records' | 'changes'>> {
   using drafts = new DisposableStack()
   observer.signal.addEventListener('abort', () => drafts.dispose(), { once: true })
   const draft = drafts.use(Draft.of(output))
-  const changes = comparison && new Changes(comparison)
+  const changes = comparison && new ChangesFile(comparison)
   if (changes) drafts.use(changes.draft)
 
   const pages = walk(client, job.query, observer)

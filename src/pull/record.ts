@@ -36,7 +36,7 @@ export interface Page {
 export class UnexpectedJson extends Error {}
 
 /** Reads the body of a page. @throws UnexpectedJson unless all of it is as the contract says */
-export function readPage(body: Uint8Array): Page {
+export function parsePage(body: Uint8Array): Page {
   const text = decode(body)
   const { data, meta } = (parseJson(text) ?? {}) as { data?: unknown; meta?: Omit<Page, 'records'> }
   if (!Array.isArray(data)) throw new UnexpectedJson('data is no array')

@@ -1,8 +1,8 @@
 import { MAX_PAGE } from '../contract.ts'
 import { Failure } from '../errors.ts'
-import type { Client } from './client.ts'
-import { type PullObserver, type Query, queryString } from './job.ts'
-import { type Page, type Pulled, readPage, UnexpectedJson } from './record.ts'
+import type { ApiClient } from './api-client.ts'
+import { type PullObserver, type PullQuery, queryString } from './job.ts'
+import { type Page, type Pulled, parsePage, UnexpectedJson } from './record.ts'
 
 /** The list changed while it was read. The message says how that showed. */
 export class Changed extends Error {}
@@ -15,7 +15,11 @@ export class Changed extends Error {}
  * between two pages, the walk cannot tell.
  * @throws Changed; Failure for an answer that is no page of this list
  */
-export async function* walk(client: Client, query: Query, observer: PullObserver): AsyncGenerator<Pulled[]> {
+export async function* walk(
+  client: ApiClient,
+  query: PullQuery,
+  observer: PullObserver,
+): AsyncGenerator<Pulled[]> {
   const ids = new Set<Pulled['id']>()
   let size = 0
   let last: Pulled | undefined
@@ -43,7 +47,7 @@ export async function* walk(client: Client, query: Query, observer: PullObserver
 function readAt(offset: number, body: Uint8Array): Page {
   let page: Page
   try {
-    page = readPage(body)
+    page = parsePage(body)
   } catch (error) {
     if (!(error instanceof UnexpectedJson)) throw error
     throw new Failure(`the service sent no page of assessments at offset ${offset} (${error.message})`)

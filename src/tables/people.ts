@@ -9,8 +9,6 @@ export interface Person {
   name: string
   /** "" for none, as most proctors. */
   email: string
-  /** Null if it was never recorded. */
-  seid: string | null
   recordStatus: 'active' | 'archived'
   /** Assessments with the person as educator, and assessments of others with the person as proctor. */
   assessments: number
@@ -34,7 +32,7 @@ const select = (db: Sql, condition: SQL) =>
   rowsOf<Person>(
     db,
     sql`
-  select u.id, u.name, u.email, u.seid, u.record_status as "recordStatus",
+  select u.id, u.name, u.email, u.record_status as "recordStatus",
     (select count(*)::integer from assessments a where a.user_id = u.id) as assessments,
     (
       select count(distinct a.id)::integer

@@ -2,11 +2,11 @@ import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
 import { bigints, rowsOf } from '../database/orm.ts'
-import { requireFiringTriggers } from '../database/session-role.ts'
 import { onlyRow } from '../database/statement.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
+import { requireFiringTriggers } from '../database/triggers.ts'
 import { Failure } from '../errors.ts'
-import { wipe } from './vacuum.ts'
+import { vacuumPeople } from './vacuum.ts'
 
 /** What is wrong, and what to do, if the row of export_state was deleted. */
 export const EXPORT_STATE_EMPTY =
@@ -23,7 +23,7 @@ export interface Refreshed {
   people: number
   products: number
   /** Why VACUUM failed, so that the deleted rows are still in the files of the tables; undefined if it succeeded. */
-  unwiped: string | undefined
+  vacuumFailure: string | undefined
 }
 
 /**
@@ -52,7 +52,7 @@ export async function refresh(db: CommandSql, onBatch: (ids: number) => void): P
     }
   }
   await countAnew(db)
-  return { ...refreshed, unwiped: await wipe(db) }
+  return { ...refreshed, vacuumFailure: await vacuumPeople(db) }
 }
 
 /** The least bigint: no row has it as its id. */

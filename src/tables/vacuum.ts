@@ -29,7 +29,7 @@ export async function vacuum(
  * the planner's statistics until ANALYZE.
  * @returns why it failed; undefined if it succeeded
  */
-export async function wipe(db: Sql): Promise<string | undefined> {
+export async function vacuumPeople(db: Sql): Promise<string | undefined> {
   return await rowsOf(
     db,
     sql`vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people`,

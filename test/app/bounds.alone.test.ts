@@ -110,7 +110,7 @@ describe('a request gets', () => {
       }
       const first = ask()
       await until('its recording waits', blocked)
-      // Their recordings wait for that one, and then have a statement of their own.
+      // Their recordings wait for the same lock.
       const later = [ask(), ask()]
       for (const { status, ms } of await Promise.all([first, ...later])) {
         expect(status).toBe(503)

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
-import { clientAddress } from '../../src/app/request-log.ts'
+import { clientAddress } from '../../src/app/client-address.ts'
 import { readNetworks } from '../../src/networks.ts'
 import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { bearer, LIST, send } from '../support/http.ts'

@@ -1,11 +1,11 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { recordDisclosures } from '../../src/assessments/disclosure.ts'
+import { recordDisclosure } from '../../src/assessments/disclosure.ts'
 import { MAX_PAGE } from '../../src/contract.ts'
-import { purgeDisclosures, setDisclosing } from '../../src/tables/disclosing.ts'
+import { purgeDisclosures, setDisclosureState } from '../../src/tables/disclosure-state.ts'
 import { record, recorded } from '../support/disclosures.ts'
 import { assessment, educator, ORGANIZATION, organization, PRODUCT, world } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
-import { bearer, get, idsOf, LIST, type ListBody, send } from '../support/http.ts'
+import { bearer, get, idsOf, LIST, type ListBody, newToken, send } from '../support/http.ts'
 import { authorize, load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { DISK_FULL } from '../support/wordings.ts'
@@ -132,7 +132,7 @@ describe('while disclosures are recorded', () => {
       ...{ clientId: client.clientId, assessments: '{9001}', people: '{501}', filters: [] },
       ...{ key: Bun.randomUUIDv7(), requestId: 'one', address: undefined },
     }
-    for (let time = 0; time < 2; time++) await recordDisclosures(service.sql, [disclosure])
+    for (let time = 0; time < 2; time++) await recordDisclosure(service.sql, disclosure)
     expect(await recorded(service.sql)).toHaveLength(1)
   })
 
@@ -141,9 +141,9 @@ describe('while disclosures are recorded', () => {
     await service.sql`
       update disclosures set at = now() - interval '400 days 1 second'
       where key = (select key from disclosures order by key limit 1)`
-    await setDisclosing(service.sql, { kept: null })
+    await setDisclosureState(service.sql, { kept: null })
     expect(await purgeDisclosures(service.sql)).toBe(0)
-    await setDisclosing(service.sql, { kept: '400 days' })
+    await setDisclosureState(service.sql, { kept: '400 days' })
     expect(await purgeDisclosures(service.sql)).toBe(1)
     expect(await recorded(service.sql)).toHaveLength(1)
   })
@@ -236,42 +236,89 @@ describe('answers that wait for the recording of their disclosures', () => {
     await record(service.sql)
   })
 
-  /** Sends ten requests for each client. All records are read before any disclosure can be recorded. */
-  const together = async (): Promise<number[][]> => {
-    const lock = await service.sql.reserve()
-    await lock`begin`
-    await lock`lock table disclosures in share row exclusive mode`
-    const asking = clients.map(({ token }) =>
-      Promise.all(Array.from({ length: 10 }, () => get(service.baseUrl, token, `${LIST}/9001`))),
+  const answerAll = () =>
+    Promise.all(
+      clients.map(async ({ token }) => {
+        const answers = Array.from({ length: 10 }, () => get(service.baseUrl, token, `${LIST}/9001`))
+        return (await Promise.all(answers)).map(({ status }) => status)
+      }),
     )
-    await until('one waits', async () => (await lock`select from pg_locks where not granted`).count === 1)
-    // When these requests are answered, the earlier requests have read their records.
-    for (let n = 0; n < 5; n++) await get(service.baseUrl, clients[0]?.token as string, `${LIST}?offset=9`)
-    await lock`rollback`
-    lock.release()
-    return (await Promise.all(asking)).map(answers => answers.map(({ status }) => status))
-  }
 
-  test('are recorded together by few statements, and each answer once', async () => {
-    expect((await together()).flat()).toEqual(Array(20).fill(200))
+  test('are recorded once each', async () => {
+    expect((await answerAll()).flat()).toEqual(Array(20).fill(200))
     const rows = await recorded(service.sql)
     expect([rows.length, new Set(rows.map(row => row.request_id)).size]).toEqual([20, 20])
-    const [found] =
-      await service.sql`select count(distinct xmin::text)::integer as statements from disclosures`
-    expect(found?.statements).toBeLessThan(5)
+  })
+
+  test('are recorded once also if the connection of the recording is cut', async () => {
+    const { sql } = service
+    await sql`delete from disclosures`
+    const lock = await sql.reserve()
+    await lock`begin`
+    await lock`lock table disclosures in share row exclusive mode`
+    const asking = get(service.baseUrl, clients[0]?.token as string, `${LIST}/9001`)
+    const waiting = () => lock<{ pid: number }[]>`select pid from pg_locks where not granted`
+    const [first] = await until('the recording waits', async () => {
+      const rows = await waiting()
+      return rows.length > 0 && rows
+    })
+    await lock`select pg_terminate_backend(${first?.pid as number})`
+    await until('it is sent again', async () => (await waiting()).some(({ pid }) => pid !== first?.pid))
+    await lock`rollback`
+    lock.release()
+    expect((await asking).status).toBe(200)
+    expect(await recorded(sql)).toHaveLength(1)
+  })
+
+  test('are recorded also if the client hangs up meanwhile', async () => {
+    const { sql } = service
+    await sql`delete from disclosures`
+    const lock = await sql.reserve()
+    await lock`begin`
+    await lock`lock table disclosures in share row exclusive mode`
+    const client = new AbortController()
+    const { signal } = client
+    const asking = get(service.baseUrl, clients[0]?.token as string, `${LIST}/9001`, { signal }).catch(
+      error => error.name,
+    )
+    const waiting = async () => (await lock`select from pg_locks where not granted`).count === 1
+    await until('the recording waits', waiting)
+    client.abort()
+    expect(await asking).toBe('AbortError')
+    await until('the service knows it', () => service.logged().includes('"status":499'))
+    // Meanwhile a cancel request would have arrived.
+    for (let n = 0; n < 20; n++) await get(service.baseUrl, clients[0]?.token as string, `${LIST}?offset=9`)
+    expect(await waiting()).toBe(true)
+    await lock`rollback`
+    lock.release()
+    await until('it is recorded', async () => (await recorded(sql)).length === 1)
   })
 
   test('are refused one by one if the server refuses their rows', async () => {
     await service.sql`delete from disclosures`
-    const [newest] = await service.sql`select max(id) as id from integration_history`
     await service.sql.unsafe(`
       create function refuse() returns trigger language plpgsql as
         $$ begin raise exception 'not this one'; end $$;
       create trigger refuse before insert on disclosures for each row
-        when (new.history_id = ${newest?.id}) execute function refuse()`)
-    expect(await together()).toEqual([Array(10).fill(200), Array(10).fill(503)])
+        when (new.client_id = '${clients[1]?.clientId}') execute function refuse()`)
+    expect(await answerAll()).toEqual([Array(10).fill(200), Array(10).fill(503)])
     expect(new Set((await recorded(service.sql)).map(row => row.client_id))).toEqual(
       new Set([clients[0]?.clientId as string]),
     )
+  })
+})
+
+describe('an integration that was made with SQL', () => {
+  const service = useService()
+
+  test('has its answers recorded', async () => {
+    const { sql, baseUrl } = service
+    await load(sql, [...world(), assessment(9001)])
+    const { clientId, clientSecret } = await authorize(service, [ORGANIZATION], [PRODUCT])
+    await sql`update integrations set client_id = 'BySql' where client_id = ${clientId}`
+    await record(sql)
+    const token = await newToken(baseUrl, { clientId: 'BySql', clientSecret })
+    expect((await get(baseUrl, token, `${LIST}/9001`)).status).toBe(200)
+    expect(await recorded(sql)).toMatchObject([{ client_id: 'BySql', assessments: ['9001'] }])
   })
 })

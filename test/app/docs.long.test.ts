@@ -23,7 +23,7 @@ const READ = 'h1, h2, p, a, th, td, code, label, pre, small, strong, summary'
 
 const inBrowser = requires({ name: 'Chromium', debianPackage: 'chromium', isHere: Boolean(CHROMIUM) })
 
-inBrowser.describe('the reference page in Chromium', () => {
+inBrowser.describe('the page /docs in Chromium', () => {
   test('is read with one request and without a message of the console', async () => {
     await visiting({}, async ({ page, requested, consoleMessages }) => {
       await page.goto(`${service.url}/docs`, { waitUntil: 'networkidle' })
@@ -39,7 +39,7 @@ inBrowser.describe('the reference page in Chromium', () => {
       const tabs = page.locator('.tabs label')
       expect(await tabs.allTextContents()).toEqual(['curl', 'Python', 'TypeScript', 'Go', 'C#'])
       const shown = async () => (await page.locator('.tabs pre:visible').allTextContents()).join()
-      expect(await shown()).toStartWith('TOKEN=$(curl')
+      expect(await shown()).toStartWith('offset=0')
       await tabs.nth(1).click()
       expect(await shown()).toStartWith('import json')
       await page.keyboard.press('ArrowRight')

@@ -1,17 +1,17 @@
 import { expect, test } from 'bun:test'
 import { Elysia, t } from 'elysia'
 import { apiError } from '../../src/answers.ts'
-import { answerOf } from '../../src/app/errors.ts'
+import { failureAnswer } from '../../src/app/errors.ts'
 import { requestLog } from '../../src/app/request-log.ts'
 import { respond } from '../../src/app/respond.ts'
-import { monitorWith } from '../support/monitor.ts'
+import { serviceContext } from '../support/service-context.ts'
 
 test('a value that a validator refuses reaches neither answer nor log, if a route does not foresee it', async () => {
   const errors: unknown[] = []
   const app = new Elysia()
-    .use(requestLog(monitorWith({ error: (line: unknown) => errors.push(line) })))
+    .use(requestLog(serviceContext({ error: (line: unknown) => errors.push(line) })))
     .mapResponse(respond)
-    .onError(({ error, request }) => answerOf(request, error, apiError))
+    .onError(({ error, request }) => failureAnswer(request, error, apiError))
     .post('/', () => '', { body: t.Object({ client_secret: t.String() }) })
   const body = JSON.stringify({ client_secret: ['very secret'] })
   const headers = { 'content-type': 'application/json' }

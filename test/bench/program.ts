@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The result of a program. */
@@ -18,10 +19,26 @@ export async function runProgram(
 ): Promise<Ended> {
   const start = performance.now()
   const child = Bun.spawn(command, { env, stdin: new Blob([stdin]), stdout: 'pipe', stderr: 'pipe' })
+  // The kernel counts the memory of this process to that of its children until they begin to run.
+  let peak = Number.NaN
+  const looking = setInterval(() => {
+    peak = peakOf(child.pid) ?? peak
+  }, 50)
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  clearInterval(looking)
   if ((await child.exited) !== 0) throw new Error(`${command.slice(0, 2).join(' ')} failed: ${stderr.trim()}`)
   const seconds = (performance.now() - start) / 1000
-  return { stdout, seconds, peak: (child.resourceUsage()?.maxRSS ?? Number.NaN) / 1024 / 1024 }
+  return { stdout, seconds, peak }
+}
+
+/** The peak memory of a process in MB, so far; undefined when it has ended, whether it was waited for or not. */
+function peakOf(pid: number): number | undefined {
+  try {
+    const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return kilobytes === undefined ? undefined : Number(kilobytes) / 1024
+  } catch {
+    return undefined
+  }
 }
 
 /** Writes sample data to a file and returns its path. The end line is left out, so that the file can be split. */

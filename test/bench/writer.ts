@@ -1,5 +1,5 @@
 import postgres, { type Sql } from 'postgres'
-import { within } from '../../src/within.ts'
+import { within } from '../../src/timeouts.ts'
 import { inScope, type Scope } from './scopes.ts'
 import type { Side } from './side.ts'
 

@@ -1,6 +1,6 @@
 // Commands whose COMMIT waits for a standby that does not confirm it, or whose server crashes after it.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { axport, cleanUp, type Running, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { cleanUp, type Running, runExecutable, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ndjsonOf } from '../support/fixtures.ts'
 import { WORLD } from '../support/operator.ts'
 import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   cluster = await startCluster({ settings: { wal_writer_delay: '10s' } })
   env = { DATABASE_URL: cluster.url() }
   await succeed('migrate')
-  await axport(['import', '-'], { env, stdin: { text: ndjsonOf(WORLD) } })
+  await runExecutable(['import', '-'], { env, stdin: { text: ndjsonOf(WORLD) } })
 })
 afterAll(async () => {
   await cleanUp()
@@ -26,7 +26,7 @@ afterAll(async () => {
 const ask = (text: string) => withConnection(cluster.url(), sql => sql.unsafe(text))
 
 async function succeed(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await axport(args, { env })
+  const { code, stdout, stderr } = await runExecutable(args, { env })
   expect({ code, stderr }).toMatchObject({ code: 0 })
   return stdout
 }

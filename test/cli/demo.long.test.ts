@@ -19,7 +19,7 @@ import { rightToMount } from '../system/support/small-disk.ts'
 
 afterAll(cleanUp)
 
-const README = readFileSync(join(import.meta.dir, '../../README.md'), 'utf8')
+const EVALUATE = readFileSync(join(import.meta.dir, '../../docs/evaluate/README.md'), 'utf8')
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
 
@@ -75,8 +75,8 @@ describe('axport demo', () => {
       data: { assessment_name: string }[]
       meta: { count: number }
     }
-    // The record that the README shows.
-    const [, shown = ''] = /^```json\n([\s\S]*?)^```/m.exec(README) ?? []
+    // The record that the page shows.
+    const [, shown = ''] = /^```json\n([\s\S]*?)^```/m.exec(EVALUATE) ?? []
     const { id } = JSON.parse(shown) as { id: number }
     const get = (commands[2] ?? '').replace(/\d+$/, String(id))
     const { stdout: record } = await shell(`${commands[0]}\n${get}`)

@@ -32,7 +32,7 @@ describe('while services run, axport disclosures', () => {
     const { clientId, name } = integration
     const shown = { client_id: clientId, name, purpose: 'Renewal', times: 2, first: instant, last: instant }
     expect(JSON.parse(await disclosures('--user', '501', '--json'))).toEqual([shown])
-    expect(await disclosures('--assessment', '9002', '--since', '90d')).toMatch(
+    expect(await disclosures('--user', '501', '--since', '90d')).toMatch(
       new RegExp(
         `^client id +name +purpose +times +first +last\n${clientId}  ${name}  Renewal +2 +${INSTANT}  ${INSTANT}\n$`,
       ),

@@ -82,18 +82,18 @@ describe('while two services run, axport integration', () => {
     expect(renewed).toEqual({
       client_id: old.clientId,
       client_secret: expect.stringMatching(/^\w{43}$/),
-      old_secret_ends_at: expect.stringMatching(new RegExp(`^${INSTANT}$`)),
+      old_secret_expires_at: expect.stringMatching(new RegExp(`^${INSTANT}$`)),
     })
     expect(grace.stderr).toBe('')
     const [former] = (await show(old.clientId)).secrets
-    expect(former.ends_at).toBe(renewed.old_secret_ends_at)
+    expect(former.expires_at).toBe(renewed.old_secret_expires_at)
 
     expect(errorLine(await run('--grace', '24h'), 1)).toBe(
-      `a rotation is under way: the older secret works until ${renewed.old_secret_ends_at} (live tokens: 0), ` +
+      `a rotation is under way: the older secret works until ${renewed.old_secret_expires_at} (live tokens: 0), ` +
         'and rotating now would end it at once: wait, or repeat with --force',
     )
     const forced = JSON.parse((await run('--force', '--json')).stdout)
-    expect(forced.old_secret_ends_at).toBeNull()
+    expect(forced.old_secret_expires_at).toBeNull()
     await newToken(services.baseUrls[0], forced)
   })
 
@@ -340,7 +340,7 @@ describe('axport integration', () => {
       / scope .* organizations removed .*; no longer meant as all organizations; products added .*; meant as all products$/m,
       new RegExp(` disabled .* disabled since ${INSTANT}$`, 'm'),
       new RegExp(` enabled .* disabled since ${INSTANT} → none$`, 'm'),
-      new RegExp(` secret \\d+ ends ${INSTANT}$`, 'm'),
+      new RegExp(` rotated .* secrets added \\d+; the old secret ends ${INSTANT}$`, 'm'),
     ])
       expect(history).toMatch(text)
   })

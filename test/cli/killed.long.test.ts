@@ -57,7 +57,7 @@ const PERSON = 103
 test.each([
   ['before it has changed anything', 'lock table erasures in share mode', false],
   ['while it removes the person', 'lock table export_version in share mode', false],
-  ['after its commit, while it wipes', 'lock table users in share update exclusive mode', true],
+  ['after its commit, while it vacuums', 'lock table users in share update exclusive mode', true],
 ])(
   'an erasure that is killed %s leaves all or nothing, and the next one completes',
   async (_, lock, isDone) => {

@@ -153,9 +153,11 @@ describe('one line says what is wrong and names the next command', () => {
     const running = await start(['import', '-'], { env: env(), stdin: 'open' })
     await running.stdin.write(ndjsonOf([organization(1)]))
     const own = await connect(database)
-    await until('the import has begun', async () => {
-      const { count } =
-        await own`select from pg_stat_activity where usename = 'operator' and state like 'idle in%'`
+    await until('the import reads', async () => {
+      // Its last statement before that.
+      const { count } = await own`
+        select from pg_stat_activity
+        where usename = 'operator' and state like 'idle in%' and query like '%import_texts%'`
       return count > 0
     })
     await own.end({ timeout: 0 })

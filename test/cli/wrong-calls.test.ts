@@ -13,6 +13,30 @@ const NOT_A_GRACE = /Give a duration as 30m, 24h or 7d, at most 90d\.$/
 const NO_CHANGE = /^give changes, or --add-new alone: axport integration scope --help lists them$/
 const A_LINE = 'must be a line of 1 to 500 characters, without control characters'
 
+/** What is blank in a call, as an unset variable of a script makes it, and the call. */
+const BLANKS: [name: string, ...args: string[]][] = [
+  ...['show', 'history', 'rotate', 'disable', 'enable', 'describe', 'scope'].map(
+    (command): [string, ...string[]] => ['id', 'integration', command, ''],
+  ),
+  ['id', 'integration', 'delete', ' ', '--yes'],
+  ['file', 'import', ''],
+  ['--rejects', 'import', 'x', '--rejects', ''],
+  ['--queries', 'import', '--from-file', 'x', '--queries', ''],
+  ['--from-file', 'import', '--from-file', '', '--queries', 'q'],
+  ['--from-file', 'import', '--from-file', ' ', '--queries', 'q'],
+  ['--integration', 'disclosures', '--integration', ''],
+  ['--time-zone', 'migrate', '--time-zone', ''],
+  ['--grant', 'migrate', '--grant', ' '],
+  ['--grant-loader', 'migrate', '--grant-loader', ''],
+  ...['client-id', 'client-secret-file', 'out', 'previous', 'changes'].map(
+    (option): [string, ...string[]] => [
+      `--${option}`,
+      ...['pull', '--base-url', 'http://127.0.0.1:1', '--client-id', 'id', '--out', 'x.ndjson'],
+      ...['--previous', 'old.ndjson', '--changes', 'changes.ndjson', `--${option}=`],
+    ],
+  ),
+]
+
 /** A call, and its error line. */
 const CALLS: [args: string[], line: RegExp | string][] = [
   [['bogus'], "unknown command 'bogus' (see axport --help)"],
@@ -23,29 +47,19 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['serve', '--port', '80'], /^unknown option '--port'/],
   [['doctor', '--fix'], "unknown option '--fix' (see axport doctor --help)"],
   [['migrate', '--time-zone'], /^option '--time-zone <zone>' argument missing/],
-  [['migrate', '--grant', ' '], /the name of a role/],
-  [['migrate', '--grant-loader', ' '], /the name of a role/],
   [['migrate', '--grant', 'a', '--grant-loader', 'a'], /^--grant and --grant-loader need two roles/],
   [['import'], /^give a file, or --queries DIR to read a platform/],
   [['import', '--every', '1m'], /^give a file, or --queries DIR to read a platform/],
   [['import', '--queries', 'q'], /^--queries needs the URL of the platform: set PLATFORM_URL, or/],
-  ...['postgres://u:geheim@h/d', 'postgresql://u:g/h@im@one:1,two/d?sslmode=require'].map(
-    (url): [string[], string] => [
-      ['import', '--from', url, '--queries', 'q'],
-      '--from has a password, which the list of processes shows: set PLATFORM_URL to the URL instead, or give --from-file FILE',
-    ],
-  ),
-  [['import', '--from', 'postgres://h/d'], '--from needs --queries DIR, the folder of the queries'],
-  [['import', '--from', 'x', '--queries', 'q', 'file'], 'give a file or --from, and not both'],
-  [['import', '--from', 'x', '--from-file', 'y', '--queries', 'q'], /^give --from or --from-file/],
-  ...['queries=q', 'feed=a', 'overlap=1m', 'every=1m', 'full'].map((option): [string[], string] => [
+  [['import', '--from-file', 'x'], '--from-file needs --queries DIR, the folder of the queries'],
+  ...['queries=q', 'from-file=f', 'feed=a', 'every=1m', 'full'].map((option): [string[], string] => [
     ['import', 'file', `--${option}`],
     `--${option.split('=')[0]} is for a platform, and does not go with a file`,
   ]),
-  [['import', '--from', 'x', '--queries', 'q', '--feed', 'a b'], /Give 1 to 63 of A-Z a-z 0-9 _ \. -$/],
-  [['import', '--from', 'x', '--queries', 'q', '--every', '0s'], NOT_A_GRACE],
-  [['import', '--from', 'x', '--queries', 'q', '--every', '1m', '--dry-run'], /^--every goes without/],
-  [['import', '--from', 'x', '--queries', 'q', '--every', '2d'], /^--every takes 1d at most/],
+  [['import', '--from-file', 'x', '--queries', 'q', '--feed', 'a b'], /Give 1 to 63 of A-Z a-z 0-9 _ \. -$/],
+  [['import', '--from-file', 'x', '--queries', 'q', '--every', '0s'], NOT_A_GRACE],
+  [['import', '--from-file', 'x', '--queries', 'q', '--every', '1m', '--dry-run'], /^--every goes without/],
+  [['import', '--from-file', 'x', '--queries', 'q', '--every', '2d'], /^--every takes 1d at most/],
   [['import', 'a', 'b'], /^too many arguments/],
   [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync or --queries'],
   [['import', '--max-rejected', '5%', 'x'], '--max-rejected belongs to --rejects'],
@@ -68,8 +82,8 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   ],
   [['disclosures', '--user', 'Ana'], /"Ana" is not an id: give a whole number, as 501\.$/],
   [
-    ['disclosures', '--user', '501', '--assessment', '9001'],
-    /cannot be used with option '--assessment <id>'/,
+    ['disclosures', '--user', '501', '--email', 'ana@example.org'],
+    /cannot be used with option '--email <address>'/,
   ],
   [['disclosures', '--csv', '--json'], /cannot be used with option '--json'/],
   ...['90', '2026-02-30', '5w', 'yesterday'].map((when): [string[], RegExp] => [
@@ -83,6 +97,23 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   ...['1,x', '1.5', '-1', 'ALL', '1,all', '9223372036854775808'].map((ids, at): [string[], RegExp] => [
     ['integration', 'create', 'x', `--${at % 2 ? 'organizations' : 'products'}=${ids}`],
     new RegExp(`"${ids.split(',').at(-1)}" is not an id: give whole numbers, as 1,2,3, or all`),
+  ]),
+  ...['create', 'scope'].flatMap(command =>
+    ['', ' ', ',', ' , '].flatMap(ids =>
+      ['organizations', 'products'].map((set): [string[], RegExp] => [
+        ['integration', command, 'x', `--${set}=${ids}`],
+        /It names no id: give whole numbers, as 1,2,3, or all\.$/,
+      ]),
+    ),
+  ),
+  ...['add-organizations', 'remove-organizations', 'add-products', 'remove-products'].map(
+    (set): [string[], RegExp] => [['integration', 'scope', 'x', `--${set}=`], /It names no id: /],
+  ),
+  [['disclosures', '--user', ''], /"" is not an id: give a whole number, as 501\.$/],
+  [['erase', ''], /"" is not an id: give a whole number, as 501\. /],
+  ...BLANKS.map(([name, ...args]): [string[], string] => [
+    args,
+    `${name} is blank: give a value, or leave it out if it is optional`,
   ]),
   [['integration', 'scope', 'x'], NO_CHANGE],
   [['integration', 'scope', 'x', '--add-new', '--products', '1'], NO_CHANGE],

@@ -7,8 +7,8 @@ import { LIST_FILTERS, type ListFilter, type ListRequest, Oracle } from '../supp
 import { dayOf, type Platform } from '../support/oracle-records.ts'
 import { platform, SEIDS } from '../support/platform.ts'
 import { holds } from '../support/property.ts'
+import { startExecutable } from '../support/served.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
-import { kindsOf, startKind } from './support/kinds.ts'
 
 /** The spellings of an array parameter, which are equivalent. */
 type Spelling = 'brackets' | 'indexes' | 'bare' | 'encoded'
@@ -153,13 +153,8 @@ function encode({ asked, spelling, noise }: Question): string {
   return pairs.join('&')
 }
 
-const RUNS = {
-  'in process': { runs: 20, thorough: 30 },
-  serve: { runs: 20 },
-}
-
-describe.each(kindsOf())('any list request (%s)', kind => {
-  const service = use(() => startKind(kind))
+describe('any list request', () => {
+  const service = use(startExecutable)
 
   /** The texts of all records, read page by page until the count is reached (contract L7). */
   async function walk(token: string, { asked, ...question }: Question, size: number): Promise<string[]> {
@@ -196,6 +191,6 @@ describe.each(kindsOf())('any list request (%s)', kind => {
         expect(await walk(token, question, size)).toEqual(oracle.documents(scope, question.asked))
       },
     )
-    await holds(property, RUNS[kind])
+    await holds(property, { runs: 10, thorough: 30 })
   })
 })

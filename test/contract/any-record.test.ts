@@ -6,18 +6,13 @@ import { get, LIST } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'
 import { platform } from '../support/platform.ts'
 import { holds } from '../support/property.ts'
+import { startExecutable } from '../support/served.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
-import { kindsOf, startKind } from './support/kinds.ts'
-
-const RUNS = {
-  'in process': { runs: 8, thorough: 12 },
-  serve: { runs: 8 },
-}
 
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 
-describe.each(kindsOf())('any retrieve request (%s)', kind => {
-  const service = use(() => startKind(kind))
+describe('any retrieve request', () => {
+  const service = use(startExecutable)
 
   test('gets the record for the id of an overall assessment in the scope, and 404 for any other id', async () => {
     const property = fc.asyncProperty(platform, async data => {
@@ -37,6 +32,6 @@ describe.each(kindsOf())('any retrieve request (%s)', kind => {
         expect(await Promise.all(answers)).toEqual(expected)
       }
     })
-    await holds(property, RUNS[kind])
+    await holds(property, { runs: 5, thorough: 12 })
   })
 })

@@ -7,7 +7,6 @@ const COUNT = 130
 const numbers = Array.from({ length: COUNT }, (_, k) => k + 1)
 
 const setup = {
-  coversEndpoint: true,
   lines: [
     ...world(),
     organization(20),

@@ -6,7 +6,8 @@ import { contract, LIST, SCOPE, TOKEN } from './support/contract.ts'
 
 const setup = { lines: world(), integrations: { main: SCOPE } } as const
 
-// docs/integrate/errors.md says what Bun does with a request that comes before the answer to the one before it.
+// docs/integrate/reference.md says what Bun does with a request that comes before the answer to the one before it. That is a
+// limit, which https://github.com/oven-sh/bun/pull/38128 removes. nginx and HAProxy answer such requests in order.
 contract('A request that is sent before the answer to the one before it', setup, api => {
   const tokenRequest = (...more: string[]) => {
     const body = new URLSearchParams(api.credentials()).toString()

@@ -5,7 +5,6 @@ import { contract, LIST, messageOnly, SCOPE } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
 const setup = {
-  coversEndpoint: true,
   lines: [
     ...world(),
     organization(30),

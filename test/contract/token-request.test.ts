@@ -11,7 +11,7 @@ import {
 } from './support/contract.ts'
 import { rule } from './support/rule.ts'
 
-const setup = { coversEndpoint: true, lines: world(), integrations: { main: SCOPE } } as const
+const setup = { lines: world(), integrations: { main: SCOPE } } as const
 const FORM = 'application/x-www-form-urlencoded'
 
 contract('The token request', setup, api => {

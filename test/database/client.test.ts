@@ -106,6 +106,21 @@ test('a connection that ends before its statement is written leaves its place to
   expect(await pid()).not.toBe(process)
 })
 
+test('in a transaction whose connection was cut, later statements fail, and its place is left to the next one', async () => {
+  client = clientOf(startOf(database.url))
+  let later: Promise<unknown> | undefined
+  const transaction = client.sql.begin(async sql => {
+    const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
+    await database.sql`select pg_terminate_backend(${row?.pid ?? 0})`
+    await until('it has ended', () => client.size === 0)
+    later = sql`select 1`
+    await later
+  })
+  await expect(transaction).rejects.toThrow()
+  await expect(later).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
+  expect(await pid()).toBePositive()
+})
+
 test('a statement takes the connection that was used last, whose backend is warm', async () => {
   client = clientOf(startOf(database.url), 4)
   const opened = await Promise.all(

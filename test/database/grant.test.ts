@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { tryRecording } from '../../src/assessments/disclosure.ts'
+import { startPurging } from '../../src/cli/purge.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { grantFor, missingPrivileges, SERVE } from '../../src/database/grants.ts'
-import { startPurging } from '../../src/oauth/purge.ts'
 import { tryIssuing } from '../../src/oauth/tokens.ts'
-import { purgeDisclosures, setDisclosing } from '../../src/tables/disclosing.ts'
+import { purgeDisclosures, setDisclosureState } from '../../src/tables/disclosure-state.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { axport, cleanUp, errorLine, serve } from '../support/executable.ts'
 import { postToken } from '../support/http.ts'
@@ -14,7 +14,7 @@ import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } 
 import { expectPrivileges, privilegesOf } from '../support/privileges.ts'
 import { program, requires } from '../support/requires.ts'
 import { quoted, type Role, useRoles } from '../support/roles.ts'
-import { serveWith } from '../support/served.ts'
+import { firstToken, serveWith } from '../support/served.ts'
 import type { TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { withConnection } from '../support/with-connection.ts'
@@ -86,7 +86,7 @@ describe('a role with the grants for serve', () => {
   test('can serve tokens, the list and single records, and records the use of tokens', async () => {
     const credentials = await provision(sql)
     const service = await serveWith([], { DATABASE_URL: role.url(database.url) })
-    const token = await newToken(service.url, credentials)
+    const token = await firstToken(service.url, credentials)
     expect(ids(await getList(service.url, token))).toEqual([9001, 9002, 9003])
     const headers = { authorization: `Bearer ${token}` }
     const record = await fetch(`${service.url}${LIST}/9002`, { headers })
@@ -176,10 +176,10 @@ describe('a role with the grants for serve', () => {
 
   test('serves while disclosures are recorded, and can purge them', async () => {
     const credentials = await provision(sql)
-    await setDisclosing(sql, { isOn: true, kept: '1 day' })
+    await setDisclosureState(sql, { isOn: true, kept: '1 day' })
     try {
       const service = await serve({ DATABASE_URL: role.url(database.url) })
-      const token = await newToken(service.url, credentials)
+      const token = await firstToken(service.url, credentials)
       expect(ids(await getList(service.url, token))).toEqual([9001, 9002, 9003])
       service.signal('SIGTERM')
       expect(await service.finished).toMatchObject({ code: 0, stderr: '' })
@@ -188,7 +188,7 @@ describe('a role with the grants for serve', () => {
       await asRole(role, purgeDisclosures)
       expect((await sql`select from disclosures`).count).toBe(0)
     } finally {
-      await setDisclosing(sql, { isOn: false })
+      await setDisclosureState(sql, { isOn: false })
     }
   })
 
@@ -227,7 +227,7 @@ describe('a role with the grants for serve', () => {
   test('has the same privileges after a second grant, which does not affect its running service', async () => {
     const credentials = await provision(sql)
     const service = await serve({ DATABASE_URL: role.url(database.url) })
-    const token = await newToken(service.url, credentials)
+    const token = await firstToken(service.url, credentials)
     expect(await migrateGrant(role.name)).toBe(
       `the schema is up to date\n${role.name} has what axport serve needs\n`,
     )

@@ -30,7 +30,7 @@ beforeAll(async () => {
       const startup = Buffer.from(data)
       if (startup.readInt32BE(4) === CANCEL_REQUEST && startup.readInt32BE(8) === MADE_UP)
         startup.writeInt32BE(processes.get(startup.readInt32BE(12)) ?? 0, 8)
-      const parameter = ['jit', 'statement_timeout', 'plan_cache_mode'].find(name =>
+      const parameter = ['jit', 'statement_timeout', 'plan_cache_mode', 'row_security'].find(name =>
         startup.includes(`\0${name}\0`),
       )
       if (parameter === undefined) pass(client, startup, Number(server.port), server.hostname)

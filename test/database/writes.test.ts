@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ONE, PATIENT } from '../support/pool.ts'
+import { ask, NO_LOG, ONE, PATIENT } from '../support/pool.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { DISK_FULL } from '../support/wordings.ts'
 
 let database: TestDatabase
@@ -24,5 +25,24 @@ test('a read that a full disk fails, as on a standby, says nothing about tokens,
   expect(db.writes.why('tokens')).toBeUndefined()
   expect(db.writes.why('disclosures')).toBeUndefined()
   expect(db.writes.shortages).toBe(3)
+  await db.close()
+})
+
+test('a statement that records a disclosure goes before those that wait to read', async () => {
+  const { sql } = database
+  const lock = await sql.reserve()
+  await lock`select pg_advisory_lock(1)`
+  const db = database.pool(ONE, NO_LOG)
+  const order: string[] = []
+  const run = (name: string, writes?: 'disclosures', text = 'select 1') =>
+    ask(db.forRequest({ ...PATIENT, writes }), text).then(() => order.push(name))
+  const all = [run('holds', undefined, 'select pg_advisory_lock(1)')]
+  await until('the only connection is in use', () => db.isBusy())
+  all.push(run('reads'), run('reads'), run('records', 'disclosures'))
+  await until('all wait', () => db.stats().waiting === 3)
+  await lock`select pg_advisory_unlock(1)`
+  lock.release()
+  await Promise.all(all)
+  expect(order).toEqual(['holds', 'records', 'reads', 'reads'])
   await db.close()
 })

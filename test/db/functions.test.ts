@@ -33,18 +33,15 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('ten functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('eight functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'export_names_changed',
     'export_records_changed',
     'export_records_counted',
-    'note_integration',
-    'note_secret',
     'purge_disclosures',
     'record_disclosure',
     'refresh_export_counts',
-    'refuse_erased',
     'renew_export_version',
   ])
   expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import pino from 'pino'
 import postgres from 'postgres'
-import { openDatabase } from '../../src/database/database.ts'
-import { migrate } from '../../src/database/migrate.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { list } from '../support/http.ts'
-import { authorize, listen, type TestService } from '../support/service.ts'
+import { authorize, serveEmpty, type TestService } from '../support/service.ts'
 
 /**
  * Names in the order of their lower-cased code points; names with equal keys are in the order of their ids.
@@ -86,15 +83,7 @@ async function start(
     await maintenance.unsafe(`alter database ${name} set enable_${scan} = off`)
   }
   await maintenance.end()
-  const url = cluster.url(name)
-  const { sql, pool, close } = await openDatabase(url, 2)
-  await migrate(sql)
-  const server = listen({ pool }, pino({ enabled: false }))
-  const stop = async () => {
-    await server.stop()
-    await close()
-  }
-  return { sql, url, pool, baseUrl: server.url, logged: () => '', close: stop }
+  return await serveEmpty(cluster.url(name))
 }
 
 describe.each(DATABASES)('with a database of $title,', database => {

@@ -201,7 +201,7 @@ describe('the read model', () => {
         for (const one of transactions) await run(one)
       },
     )
-    await holds(property, { runs: 15, thorough: 20 })
+    await holds(property, { runs: 8, thorough: 20 })
   })
 
   async function expectFollows(statement: string): Promise<void> {

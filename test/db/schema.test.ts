@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { Column as DrizzleColumn, is, type SQL } from 'drizzle-orm'
 import { getTableConfig, getViewConfig, PgDialect, PgTable, PgView } from 'drizzle-orm/pg-core'
 import * as schema from '../../db/schema.ts'
+import { MIGRATIONS, relationsOf } from '../../src/database/migrations.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 
 /**
@@ -165,4 +166,24 @@ test('the view export_records_rendered has the columns of export_records, in the
       from pg_attribute where attrelid = ${relation}::regclass and attnum > 0 and not attisdropped order by attnum`),
   ]
   expect(await columns('export_records_rendered')).toEqual(await columns('export_records'))
+})
+
+test('TRIGGERS of db/schema.ts has every trigger, each with its migration', async () => {
+  const rows = await db.sql<{ name: string }[]>`
+    select tgrelid::regclass || '.' || tgname as name from pg_trigger where not tgisinternal`
+  const listed = schema.TRIGGERS.flatMap(({ tables, suffixes }) =>
+    tables.flatMap(table => suffixes.map(suffix => `${table}.${table}_${suffix}`)),
+  )
+  expect(listed.sort()).toEqual(rows.map(({ name }) => name).sort())
+  for (const { migration, suffixes } of schema.TRIGGERS)
+    for (const suffix of suffixes)
+      expect(MIGRATIONS.find(({ name }) => name === migration)?.sql).toMatch(
+        new RegExp(`create trigger\\s(\\w+|%1\\$s)_${suffix}\\s`),
+      )
+})
+
+test('relationsOf() finds all tables and views of the migrations, and the table of their record', async () => {
+  const rows = await db.sql<{ name: string }[]>`
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm')`
+  expect(relationsOf(MIGRATIONS).sort()).toEqual(rows.map(({ name }) => name).sort())
 })

@@ -78,29 +78,28 @@ describe('an import after an erasure', () => {
     expect(await everything(database.sql)).toEqual(before)
   })
 
-  test('never rejects a line of the person, even if the line is bad', async () => {
+  test('never rejects a line that names the person, even if the line is bad', async () => {
     await importLines(database.sql, ...ALL)
     await erase(GONE)
     const lines = [
       educator(GONE, { email: 7 }),
       { type: 'user', id: GONE, email: 'a@example.org' },
-      { type: 'assessment', id: 10, legacy_record: true },
       assessment(11, { user_id: GONE, proctor_id: 12345 }),
-      { type: 'assessment', id: 11, legacy_record: true },
+      { ...assessment(12, { user_id: GONE }), organization_id: 'x' },
       assessment(51),
     ]
     const twice = [assessment(10, { user_id: GONE }), assessment(10, { user_id: GONE, organization_id: 11 })]
     expect(
       await importLines(database.sql, ...twice, { ...assessment(20, { user_id: GONE }), certified_at: 'x' }),
     ).toMatchObject({ loaded: true, erased: { people: 1, lines: 3 } })
-    expect(await importLines(database.sql, ...lines.slice(0, 4), lines[5] as object)).toMatchObject({
+    expect(await importLines(database.sql, ...lines)).toMatchObject({
       loaded: true,
       erased: { people: 1, lines: 4 },
       summary: { users: { unchanged: 1 }, assessments: { inserted: 1 } },
     })
     const rejects: Reject[] = []
     const onReject = (reject: Reject) => void rejects.push(reject)
-    const all = [...lines.slice(0, 3), ...lines.slice(4), 'nonsense', assessment(52, { user_id: 12345 })]
+    const all = [...lines, 'nonsense', assessment(52, { user_id: 12345 })]
     expect(await load({ onReject }, ...all)).toMatchObject({ rejected: 2, erased: { people: 1, lines: 4 } })
     expect(rejects.map(({ line }) => line)).toEqual([6, 7])
     expect(await staleRecords(database.sql)).toBeEmpty()
@@ -151,6 +150,20 @@ describe('an import after an erasure', () => {
     expect(await partsOf(database.sql)).toEqual({ 61: [61] })
   })
 
+  test('deletes the row of the person that the source deletes, also if a bad record needs it', async () => {
+    await importLines(database.sql, ...REFERENCED)
+    await erase(GONE)
+    const lines = [
+      removal('user', GONE),
+      assessment(60, { proctor_id: GONE, organization_id: 12345 }),
+      assessment(61),
+    ]
+    const loaded = await load({ onReject: () => {} }, ...lines)
+    expect(loaded).toMatchObject({ loaded: true, summary: { users: { inserted: 0 } } })
+    expect(await database.sql`select from users where id = ${GONE}`).toBeEmpty()
+    expect(await partsOf(database.sql)).toEqual({ 61: [61] })
+  })
+
   test('removes an assessment that now belongs to the person', async () => {
     await importLines(database.sql, ...REFERENCED, multiPart(70, [71, 72]))
     await erase(GONE)
@@ -158,17 +171,30 @@ describe('an import after an erasure', () => {
     expect(await importLines(database.sql, educator(GONE), over)).toMatchObject({
       loaded: true,
       erased: { people: 1, lines: 2 },
-      summary: { assessments: { deleted: 1 }, assessment_parts: { deleted: 2 } },
     })
-    expect(await idsOf(database.sql, 'export_records')).toEqual([])
-    expect(
-      await importLines(database.sql, { type: 'assessment', id: 70, legacy_record: true }),
-    ).toMatchObject({
-      erased: { people: 1, lines: 1 },
-    })
+    for (const table of ['assessments', 'assessment_parts', 'export_records'])
+      expect(await idsOf(database.sql, table)).toEqual([])
   })
 
-  test('leaves out an assessment of the person with all its parts, also if the parts come later and alone', async () => {
+  test('removes what SQL has written about the person', async () => {
+    await importLines(database.sql, ...ALL)
+    await erase(GONE)
+    await database.sql.unsafe(`
+      insert into users (id, name) values (601, 'Proctor');
+      update users set name = 'Xenia' where id = ${GONE};
+      insert into assessments (id, user_id, organization_id, product_id, certified_at)
+        values (80, ${GONE}, 10, 1, '2026-03-01Z');
+      insert into assessment_parts (id, assessment_id, position, proctor_id) values (80, 80, 0, 601)`)
+    expect(await idsOf(database.sql, 'export_records')).toEqual([40, 50])
+    expect(await importLines(database.sql, ...REFERENCED, removal('user', 601))).toMatchObject({
+      loaded: true,
+    })
+    expect(await idsOf(database.sql, 'assessments')).toEqual([40, 50])
+    const [row] = await database.sql`select name from users where id = ${GONE}`
+    expect(row).toEqual({ name: 'Erased person' })
+  })
+
+  test('leaves out an assessment of the person with all its parts, also if the parts are bad', async () => {
     const people = {
       'organizations.csv': 'id,name\n10,A\n',
       'products.csv': 'id,name\n1,B\n',
@@ -189,14 +215,6 @@ describe('an import after an erasure', () => {
     for (const sync of [undefined, { count: 0 }])
       expect(await loadFiles(files, sync && { sync })).toMatchObject(left)
     expect(await partsOf(database.sql)).toEqual({ 90: [91, 92] })
-
-    const alone = parts(rowsOf(80, ',,,,true') + rowsOf(90, ',,,,true'))
-    expect(await loadFiles({ 'assessment_parts.csv': alone })).toMatchObject({
-      loaded: true,
-      erased: { people: 1, lines: 2 },
-      summary: { assessment_parts: { deleted: 1 } },
-    })
-    expect(await partsOf(database.sql)).toEqual({ 90: [91] })
 
     const bad = parts('80,81,1,A,yesterday,77,\n')
     const rejects: Reject[] = []

@@ -70,6 +70,16 @@ describe('an import', () => {
     expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
   })
 
+  test('stores every character of a text, also those that end or quote a value', async () => {
+    const name = `a"b""c\\d\\n\\N\\.\t,'null'\n\r\u0001\u2028\ud83d\ude00ß`
+    await importLines(database.sql, ...REFERENCED, organization(11, 'null'), organization(12, name))
+    await importLines(database.sql, educator(600, { name, first_name: '\\', last_name: '"', email: '' }))
+    const stored = await database.sql`select name from organizations where id > 10 order by id`
+    expect(stored.map(row => row.name)).toEqual(['null', name])
+    const [user] = await database.sql`select name, first_name, last_name, email from users where id = 600`
+    expect(user).toEqual({ name, first_name: '\\', last_name: '"', email: '' })
+  })
+
   test('replaces stored rows, and renders every record that shows them', async () => {
     await importText(database.sql, EXAMPLE)
     const change = (text: string) =>

@@ -1,7 +1,5 @@
-import { expect } from 'bun:test'
 import type { Sql } from 'postgres'
 import { assessment, educator, multiPart, ndjsonOf, product, REFERENCED, range } from '../support/fixtures.ts'
-import { importText, staleRecords, versionOf } from '../support/import.ts'
 
 /** Enough rows for a bulk load, which drops indexes and foreign keys and creates them at its end. */
 export const ASSESSMENTS = 20_000
@@ -30,18 +28,3 @@ export const definitions = (sql: Sql) => sql`
   union all
   select tgname::text, pg_get_triggerdef(oid), tgenabled = 'O' from pg_trigger where not tgisinternal
   order by 1, 2`
-
-/**
- * A first load as a bulk load. Checks that all definitions are restored and every record equals its source.
- */
-export async function expectFirstLoad(sql: Sql): Promise<void> {
-  const before = await definitions(sql)
-  const version = await versionOf(sql)
-  const phases = new Set<string>()
-  const result = await importText(sql, SAMPLE, { onProgress: ({ phase }) => phases.add(phase) })
-  expect(result).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
-  expect([...phases]).toEqual(['reading', 'checking', 'loading', 'indexing', 'rendering', 'tidying'])
-  expect(await definitions(sql)).toEqual(before)
-  expect(await staleRecords(sql)).toBeEmpty()
-  expect(await versionOf(sql)).not.toBe(version)
-}

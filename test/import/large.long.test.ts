@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/database/database.ts'
 import { assessment, multiPart, ndjsonOf, REFERENCED, range, removal } from '../support/fixtures.ts'
-import { everything, importLines, importText, partsOf, staleRecords, useDatabase } from '../support/import.ts'
+import {
+  everything,
+  importLines,
+  importText,
+  partsOf,
+  staleRecords,
+  useDatabase,
+  versionOf,
+} from '../support/import.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
 import { ASSESSMENTS, definitions, SAMPLE } from './large-load.ts'
@@ -9,6 +17,27 @@ import { ASSESSMENTS, definitions, SAMPLE } from './large-load.ts'
 describe('a bulk load', () => {
   const database = useDatabase()
   const newRole = useRoles()
+
+  test('of an empty database restores indexes and foreign keys, and renders every record correctly', async () => {
+    const { sql } = database
+    const before = await definitions(sql)
+    const version = await versionOf(sql)
+    const phases = new Set<string>()
+    const result = await importText(sql, SAMPLE, { onProgress: ({ phase }) => phases.add(phase) })
+    expect(result).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
+    expect([...phases]).toEqual([
+      'reading',
+      'queueing',
+      'checking',
+      'loading',
+      'indexing',
+      'rendering',
+      'tidying',
+    ])
+    expect(await definitions(sql)).toEqual(before)
+    expect(await staleRecords(sql)).toBeEmpty()
+    expect(await versionOf(sql)).not.toBe(version)
+  })
 
   test('of a dry run is rolled back completely', async () => {
     const { sql } = database

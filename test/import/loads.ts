@@ -1,7 +1,8 @@
 import { csv } from '../../src/import/csv.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
-import type { RecordSource } from '../../src/import/record.ts'
 import type { ImportOptions } from '../../src/import/result.ts'
+import { requiredColumns } from '../../src/import/rows.ts'
+import { type ImportSource, TABLE_OF, TYPES, type Type } from '../../src/import/source-rows.ts'
 import {
   assessment,
   educator,
@@ -129,7 +130,7 @@ export const LOADS: Record<string, (stored: number, count: number) => Load> = {
 }
 
 /** The lines as a source of NDJSON, or of CSV files, in which parts arrive apart. */
-export function sourceOf(lines: Line[], format: Format): RecordSource {
+export function sourceOf(lines: Line[], format: Format): ImportSource {
   if (format === 'ndjson') {
     const text = ndjsonOf([...lines, { type: 'end', lines: lines.length }])
     return ndjson({ chunks: chunksOf(text), size: Buffer.byteLength(text) })
@@ -148,16 +149,16 @@ export function sourceOf(lines: Line[], format: Format): RecordSource {
   )
   const stored = Object.entries(rows).filter(([, of]) => of.length > 0)
   return csv(
-    stored.map(([name, of]) => ({ name: `${name}.csv`, chunks: chunksOf(csvOf(of)) })),
+    stored.map(([name, of]) => ({ name: `${name}.csv`, chunks: chunksOf(csvOf(name, of)) })),
     [],
     'the folder',
   )
 }
 
-function csvOf(rows: object[]): string {
-  const columns = [...new Set(rows.flatMap(row => Object.keys(row)))].filter(
-    name => name !== 'type' && name !== 'parts',
-  )
+function csvOf(table: string, rows: object[]): string {
+  const type = TYPES.find(name => TABLE_OF[name] === table) as Type
+  const given = rows.flatMap(row => Object.keys(row)).filter(name => name !== 'type' && name !== 'parts')
+  const columns = [...new Set([...requiredColumns(type), ...given])]
   const lines = rows.map(row => columns.map(name => (row as Line)[name] ?? '').join(','))
   return [columns.join(','), ...lines, ''].join('\n')
 }

@@ -35,7 +35,7 @@ test('a round that leaves out thousands of rows and loads as many reads no table
     round(
       sql,
       platform.url,
-      { queries: QUERIES, overlap: 0 },
+      { queries: QUERIES, overlapSeconds: 0 },
       { onReject: () => {}, maxRejected: { percent: 100 } },
     )
   try {

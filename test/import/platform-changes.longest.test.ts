@@ -63,7 +63,7 @@ async function run(sql: Sql, steps: Step[]): Promise<void> {
     }
   }
   for (const step of steps) {
-    if (step === 'round') await round(fed.sql, platform.url, { overlap: OVERLAP })
+    if (step === 'round') await round(fed.sql, platform.url, { overlapSeconds: OVERLAP })
     else if ('commit' in step) await commit(step.commit % Math.max(open.length, 1))
     else {
       const [what, id, text] = step.change
@@ -85,7 +85,7 @@ test('after any changes, committed in any order, the next round leaves the same 
   await holds(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async steps => {
       await run(sql, steps)
-      const last = await round(fed.sql, platform.url, { overlap: OVERLAP })
+      const last = await round(fed.sql, platform.url, { overlapSeconds: OVERLAP })
       changed += last.loaded ? (last.summary.assessments?.updated ?? 0) : 0
       await loaded.sql`truncate organizations, products, users, assessments, assessment_parts`
       await round(loaded.sql, platform.url, { isFull: true })

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { readQueries } from '../../src/import/platform/queries.ts'
 import { openSnapshot } from '../../src/import/platform/snapshot.ts'
-import { isVacuumed } from '../../src/import/vacuumed.ts'
+import { isVacuumed } from '../../src/import/tidy.ts'
 import { axport, cleanUp, emptyFolder, type Running, start } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { useDatabase } from '../support/import.ts'
@@ -253,7 +253,7 @@ describe('axport import --every', () => {
     const standby = await cluster.startStandby()
     sql = connect()
     const onStandby = postgres(standby.url(), { max: 1, onnotice: () => {} })
-    const fed = () => round(database.sql, standby.url(), { queries, overlap: 0.001 })
+    const fed = () => round(database.sql, standby.url(), { queries, overlapSeconds: 0.001 })
     const arrived = (name: string) =>
       until('it has reached the standby', async () => {
         const { count } = await onStandby`select from people where given = ${name}`

@@ -41,7 +41,7 @@ describe('a feed from a platform', () => {
     expect(first.loaded && first.summary.assessments?.inserted).toBe(180)
     expect(await staleRecords(database.sql)).toBeEmpty()
 
-    const second = await feed({ overlap: 0.000_001 })
+    const second = await feed({ overlapSeconds: 0.000_001 })
     expect(second).toMatchObject({ loaded: true, lines: 0, notes: [] })
     expect(second.since).not.toBe('-infinity')
 
@@ -49,7 +49,7 @@ describe('a feed from a platform', () => {
     await platform.sql`update observations set state = 'under_way', finished_at = null where observation_no = 40`
     await platform.sql`update people set family = 'Neu', left_on = '2026-11-20' where person_no = 3`
     await platform.sql`update stages set removed_at = now() where stage_no = 51`
-    const third = await feed({ overlap: 0.000_001 })
+    const third = await feed({ overlapSeconds: 0.000_001 })
     expect(third).toMatchObject({
       lines: 4,
       summary: {
@@ -68,7 +68,7 @@ describe('a feed from a platform', () => {
     await feed()
     const [before] = await database.sql<{ at: string }[]>`
       select (snapshot_at - interval '1 hour')::text as at from feeds`
-    const { since, lines } = await feed({ overlap: 3600 })
+    const { since, lines } = await feed({ overlapSeconds: 3600 })
     expect(Date.parse(since as string)).toBe(Date.parse(before?.at as string))
     expect(lines).toBeGreaterThan(100)
   })
@@ -106,6 +106,19 @@ describe('a feed from a platform', () => {
 
   test('does not advance after a dry run', async () => {
     await feed({}, { dryRun: true })
+    expect(await database.sql`select from feeds`).toBeEmpty()
+  })
+
+  test('does not advance if the commit of its load fails', async () => {
+    await database.sql.unsafe(`
+      create function refuse_commit() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create constraint trigger refuse_commit after update on export_state deferrable initially deferred
+        for each row execute function refuse_commit()`)
+    try {
+      expect(await messageOf(feed())).toBe('refused')
+    } finally {
+      await database.sql`drop function refuse_commit cascade`
+    }
     expect(await database.sql`select from feeds`).toBeEmpty()
   })
 

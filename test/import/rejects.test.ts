@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describePlace } from '../../src/import/record.ts'
 import { type Reject, RejectsFile } from '../../src/import/rejects.ts'
+import { describePlace } from '../../src/import/source-rows.ts'
 import {
   assessment,
   EDUCATOR,

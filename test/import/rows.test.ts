@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { BadLine } from '../../src/import/record.ts'
 import * as rows from '../../src/import/rows.ts'
+import { BadLine } from '../../src/import/source-rows.ts'
 import { NO_ID, NO_JSON, NO_TYPE } from '../support/wordings.ts'
 
 type Fields = Record<string, unknown>

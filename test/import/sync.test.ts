@@ -10,6 +10,7 @@ import {
   PROCTOR,
   product,
   REFERENCED,
+  removal,
 } from '../support/fixtures.ts'
 import {
   everything,
@@ -55,6 +56,16 @@ describe('an import with --sync', () => {
     expect(await idsOf(database.sql, 'users')).toEqual([PROCTOR, EDUCATOR])
     expect(await idsOf(database.sql, 'export_records')).toEqual([10])
     expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('counts for its limit what the source lacks, and not what its lines delete', async () => {
+    await importLines(database.sql, ...REFERENCED, organization(2), organization(3))
+    const kept = [...REFERENCED, removal('organization', 2)]
+    await expect(load({ sync: { count: 0 } }, ...kept)).rejects.toThrow(
+      /would remove 1 of \d+ organizations,/,
+    )
+    const loaded = await load({ sync: { count: 0 } }, ...kept, organization(3))
+    expect(loaded).toMatchObject({ loaded: true, summary: { organizations: { deleted: 1 } } })
   })
 
   test('writes nothing if the source contains every row', async () => {

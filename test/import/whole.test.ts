@@ -32,8 +32,8 @@ describe('an import', () => {
     ['an end line', [end(0)]],
   ])('of only %s fails', async (_, lines) => {
     await importLines(database.sql, ...TWO)
-    expect(await refusal(() => load(lines))).toBe('nothing was loaded: there is no record in the data')
-    expect(await refusal(() => load(lines, { sync }))).toMatch(/no record/)
+    expect(await refusal(() => load(lines))).toBe('nothing was loaded: there are no rows in the data')
+    expect(await refusal(() => load(lines, { sync }))).toMatch(/no rows/)
   })
 
   test('does not count the end line as a record, and accepts blank lines after it', async () => {

@@ -4,9 +4,9 @@ import { rotateSecret } from '../../src/integrations/credentials.ts'
 import { deleteIntegration, setDisabled } from '../../src/integrations/lifecycle.ts'
 import {
   type IntegrationReport,
+  type IntegrationSummary,
   listIntegrations,
   reportIntegration,
-  type Summary,
 } from '../../src/integrations/report.ts'
 import { getList, newToken, provision, useTwoServices } from '../support/operator.ts'
 import { until } from '../support/until.ts'
@@ -15,10 +15,10 @@ import { expectAlive, expectUnknown } from './standing.ts'
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
 /** The client ids in a list, in its order. */
-const clientIds = (list: Summary<number>[]) => list.map(integration => integration.client_id)
+const clientIds = (list: IntegrationSummary<number>[]) => list.map(integration => integration.client_id)
 
 /** The entry of one integration in the list. */
-async function summaryOf(sql: Sql, clientId: string): Promise<Summary<number> | undefined> {
+async function summaryOf(sql: Sql, clientId: string): Promise<IntegrationSummary<number> | undefined> {
   return (await listIntegrations(sql)).find(summary => summary.client_id === clientId)
 }
 
@@ -87,7 +87,7 @@ describe('integrations', () => {
       meant_as_all: [],
       come_since: { organizations: [], products: [] },
       secrets: [
-        { created_at: expect.stringMatching(INSTANT), ends_at: null, last_used_at: null, live_tokens: 0 },
+        { created_at: expect.stringMatching(INSTANT), expires_at: null, last_used_at: null, live_tokens: 0 },
       ],
       assessments_in_scope: 3,
       obstacles: [],

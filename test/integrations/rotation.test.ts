@@ -21,11 +21,11 @@ describe('a rotation', () => {
 
   /** The secrets, the oldest first; grace in seconds after the creation of the next secret. */
   const secretsOf = async ({ clientId }: Credentials) => [
-    ...(await services.sql<{ isOver: boolean; grace: number | null; endsAt: string | null }[]>`
+    ...(await services.sql<{ isOver: boolean; grace: number | null; expiresAt: string | null }[]>`
       select
         coalesce(s.expires_at <= now(), false) as "isOver",
         extract(epoch from s.expires_at - lead(s.created_at) over (order by s.id))::int as grace,
-        to_char(s.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "endsAt"
+        to_char(s.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "expiresAt"
       from integration_secrets s join integrations i on i.id = s.integration_id
       where i.client_id = ${clientId} order by s.id`),
   ]
@@ -45,7 +45,7 @@ describe('a rotation', () => {
       const tokens = await Promise.all(services.baseUrls.map(baseUrl => newToken(baseUrl, old)))
       await expectAlive(old, tokens)
       const renewed = await rotated(old)
-      expect(renewed.oldSecretEndsAt).toBeNull()
+      expect(renewed.oldSecretExpiresAt).toBeNull()
       await expectEnded(old, tokens)
       await expectAlive(renewed, [await newToken(services.baseUrls[1], renewed)])
       expect(await secretsOf(old)).toHaveLength(1)
@@ -80,8 +80,8 @@ describe('a rotation', () => {
     const old = await provision(services.sql)
     const renewed = await rotated(old, { graceSeconds: 90 })
     const [former, present] = await secretsOf(old)
-    expect(former).toEqual({ isOver: false, grace: 90, endsAt: renewed.oldSecretEndsAt })
-    expect(present).toEqual({ isOver: false, grace: null, endsAt: null })
+    expect(former).toEqual({ isOver: false, grace: 90, expiresAt: renewed.oldSecretExpiresAt })
+    expect(present).toEqual({ isOver: false, grace: null, expiresAt: null })
   })
 
   test('with grace ends the old secret and all its tokens at the end of the grace', async () => {
@@ -95,7 +95,7 @@ describe('a rotation', () => {
     await expectEnded(old, [before, during])
     await expectAlive(renewed, [renewedToken])
     const { secrets, live_tokens } = await reportIntegration(services.sql, old.clientId)
-    expect(secrets.map(secret => secret.ends_at)).toEqual([null])
+    expect(secrets.map(secret => secret.expires_at)).toEqual([null])
     expect(live_tokens).toBe(secrets[0]?.live_tokens ?? 0)
   })
 
@@ -106,7 +106,7 @@ describe('a rotation', () => {
     const renewedToken = await newToken(services.baseUrls[0], renewed)
     const before = await secretsOf(old)
     const line = (what: string) =>
-      `the older secret works until ${renewed.oldSecretEndsAt} (live tokens: 1), ` +
+      `the older secret works until ${renewed.oldSecretExpiresAt} (live tokens: 1), ` +
       `and rotating now would end ${what} at once: wait, or repeat with --force`
     await expect(rotated(old, { graceSeconds: DAY })).rejects.toThrow(line('it'))
     await expect(rotated(old)).rejects.toThrow(line('both secrets'))
@@ -136,7 +136,7 @@ describe('a rotation', () => {
     const second = await rotated(first, { graceSeconds: DAY })
     const secondToken = await newToken(services.baseUrls[0], second)
     const third = await rotated(first, { force: true })
-    expect(third.oldSecretEndsAt).toBeNull()
+    expect(third.oldSecretExpiresAt).toBeNull()
     await expectEnded(first, [firstToken, secondToken])
     await expectEnded(second, [])
     await expectAlive(third, [])

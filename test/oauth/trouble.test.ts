@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { oauthError } from '../../src/oauth/credentials.ts'
+import { oauthError } from '../../src/oauth/client-credentials.ts'
 
 test.each([
   [500, 'server_error'],

@@ -1,8 +1,12 @@
-import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { archiveOfFiles } from '../../scripts/release/other-files.ts'
+import { codeUnder, pageOf } from '../support/document.ts'
+import { cleanUp, emptyFolder } from '../support/executable.ts'
 import { program, requires } from '../support/requires.ts'
+
+afterAll(cleanUp)
 
 const root = join(import.meta.dir, '..', '..')
 const operate = join(root, 'docs', 'operate')
@@ -26,13 +30,56 @@ describe('the pages for operators', () => {
 
   test('have a section about each alert of the file, in the same order, and about no other alert', () => {
     const alerts = [...read('alerts.yml').matchAll(/^ +- alert: (\w+)$/gm)].map(([, name]) => name)
-    const headings = [...read('alerts.md').matchAll(/^### (\w+)$/gm)].map(([, name]) => name)
+    const headings = [...read('monitor.md').matchAll(/^### (\w+)$/gm)].map(([, name]) => name)
     expect(alerts.length).toBeGreaterThan(8)
     expect(headings).toEqual(alerts)
   })
 
-  test('have a checklist that fits on one screen', () => {
-    expect(read('checklist.md').split('\n').length).toBeLessThan(24)
+  test.each([
+    ['AxportErrors', 'More than 1 %', '> 0.01'],
+    ['AxportOverload', 'More than one refusal a second', '> 1'],
+    ['AxportSlow', 'more than 0.5 seconds', '> 0.5'],
+    ['AxportImportMissing', 'for 26 hours', '> 26 * 3600'],
+    ['AxportFeedStopped', 'for 15 minutes', '> 900'],
+    ['AxportFeedRowsLeftOut', 'for an hour', 'for: 1h'],
+    ['AxportSyncMissing', 'for 26 hours', '> 26 * 3600'],
+    ['AxportSecretOld', 'older than 400 days', '> 400 * 86400'],
+    ['AxportCertificateExpires', 'within 14 days', '< 14 * 86400'],
+    ['AxportTokensRefused', 'More than 20 wrong secrets in 15 minutes', '[15m])) > 20'],
+    ['AxportEnding', 'More than two restarts in 15 minutes', '[15m]) > 2'],
+    ['AxportCoreFull', 'late by more than 0.1 seconds', '> 0.1'],
+    ['AxportMemoryGrows', 'more than 400 MB', '> 4e8'],
+  ])('say of %s when it fires, as its rule does', (name, said, condition) => {
+    const [, section = ''] = read('monitor.md').split(`\n### ${name}\n`)
+    expect(section.split('\n#')[0]?.replaceAll('\n', ' ')).toContain(said)
+    const [, rule = ''] = read('alerts.yml').split(`- alert: ${name}\n`)
+    expect(rule.split('- alert: ')[0]).toContain(condition)
+  })
+
+  test('have an alert about memory that fires below the limit of a container', () => {
+    const [, limit] = /limits: \{ memory: (\d+)Mi \}/.exec(read('kubernetes.yaml')) ?? []
+    const [, alert] = /process_resident_memory_bytes\{job="axport"\} > (\S+)/.exec(read('alerts.yml')) ?? []
+    expect(Number(alert)).toBeLessThan(0.8 * Number(limit) * 2 ** 20)
+  })
+
+  requires(program('jq')).test('have commands that find lines of the log, between others', () => {
+    const folder = emptyFolder()
+    const line = (status: number, client_id?: string) =>
+      JSON.stringify({ level: 30, address: '203.0.113.9', client_id, status })
+    const lines = ['Started axport.', line(200, 'A'), line(503, 'B'), 'ready', line(503, 'B'), line(404)]
+    writeFileSync(join(folder, 'journalctl'), `#!/bin/sh\ncat <<'END'\n${lines.join('\n')}\nEND\n`)
+    chmodSync(join(folder, 'journalctl'), 0o755)
+    const [commands = ''] = codeUnder('Search the log', 'sh', read('monitor.md'))
+    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
+    const { stdout, stderr } = Bun.spawnSync(['sh', '-ec', commands], { env })
+    const counted = '      2 B\t203.0.113.9\t503\n      1 \t203.0.113.9\t404\n'
+    expect([`${stdout}`, `${stderr}`]).toEqual([`${lines[2]}\n${lines[4]}\n${counted}`, ''])
+  })
+
+  test('have a list to check before the first integration that fits on one screen', () => {
+    const [, list = ''] = pageOf('install.md').split('\n## Before the first integration\n')
+    expect(list.match(/^\d+\. /gm)?.length).toBeGreaterThan(10)
+    expect(list.split('\n').length).toBeLessThan(24)
   })
 })
 
@@ -42,7 +89,7 @@ requires(ANALYZE).describe('the units', () => {
     .map(name => name.replace('@', '@0'))
 
   test('are valid by systemd-analyze verify', () => {
-    expect(units.length).toBe(8)
+    expect(units.length).toBe(10)
     const { code, output } = analyze('verify', '--man=no', ...units)
     // A missing executable at /usr/local/bin is no fault of the unit.
     const faults = output.split('\n').filter(line => line !== '' && !line.includes('/usr/local/bin/axport'))
@@ -69,14 +116,20 @@ async function filesOfArchive(): Promise<string[]> {
   return [...(await archive.files()).keys()].map(path => path.replace(/^axport\//, ''))
 }
 
-test('the archive of a release has the documents that its files link to', async () => {
-  const files = await filesOfArchive()
-  const has = (path: string) => files.some(file => file === path || file.startsWith(`${path}/`))
+test('the archive of a release has every file that its documents link to, byte for byte', async () => {
+  const archive = new Bun.Archive(await archiveOfFiles('axport'))
+  const files = new Map(
+    [...(await archive.files())].map(([path, file]) => [path.replace(/^axport\//, ''), file]),
+  )
   for (const path of ['README.md', 'CHANGELOG.md', 'docs/operate/install.md', 'docs/overview.svg'])
-    expect(files).toContain(path)
-  for (const name of ['CHANGELOG.md', 'docs/operate/README.md', 'docs/operate/install.md'])
-    for (const [, link = ''] of readFileSync(join(root, name), 'utf8').matchAll(
-      /\]\(((?:docs|[\w-]+\.)[^)#:\s]*)/g,
-    ))
-      expect([name, link, has(join(dirname(name), link))]).toEqual([name, link, true])
+    expect([...files.keys()]).toContain(path)
+  const picture = await files.get('docs/docs.png')?.bytes()
+  expect(Buffer.compare(picture ?? Buffer.of(), readFileSync(join(root, 'docs', 'docs.png')))).toBe(0)
+  const has = (path: string) => [...files.keys()].some(file => file === path || file.startsWith(`${path}/`))
+  const missing: string[] = []
+  for (const [name, file] of files)
+    if (name.endsWith('.md'))
+      for (const [, link = ''] of (await file.text()).matchAll(/\]\((?!https?:)([^)#:\s]+)[^)\s]*\)/g))
+        if (!has(join(dirname(name), link).replace(/\/$/, ''))) missing.push(`${name}: ${link}`)
+  expect(missing).toEqual([])
 })

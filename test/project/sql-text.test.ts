@@ -51,14 +51,14 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   },
   'src/database/schema-record.ts': { why: 'constants', parts: ['text'] },
   'src/database/grants.ts': {
-    why: 'db/grants, which is part of the program, with names that Postgres quoted itself with quote_ident()',
+    why: 'db/grants, which is part of the program, with names that Postgres quoted itself with quote_ident() and quote_literal()',
     parts: ['withNames(work.script, await namesFor(client, role))'],
   },
   'src/import/bulk.ts': {
     why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
     parts: ['drop', 'restore'],
   },
-  'src/import/apply.ts': {
+  'src/import/write.ts': {
     why: 'names of tables and columns, from the constants TABLE_OF and FIELDS; ids are parameters',
     parts: ['changed', 'columns', 'conflict', 'key', "listColumns(type, 'i.')", 'table'],
   },
@@ -77,23 +77,24 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   },
   'src/import/rejects.ts': {
     why: 'names of tables from the constant TABLE_OF, and the checks, which are constants',
-    parts: ['SYNC_PLACE', "deletions.join('')", 'found', 'parts', 'step', 'table'],
+    parts: ["deletions.join('')", 'found', 'parts', 'step', 'table'],
   },
   'src/import/removals.ts': {
     why: 'names of tables from the constant TABLE_OF, and clauses, which are constants; values are parameters',
     parts: ['LOST', 'from', 'parts', 'table'],
   },
-  'src/import/staging.ts': {
+  'src/import/stage.ts': {
     why: 'names of tables and columns from the constants COLUMNS and FIELDS; values are parameters',
-    parts: ["columns.join(', ')", 'table', 'text'],
+    parts: ['FORMAT', 'NAMES[table]', 'list', 'table'],
   },
   'src/import/prepare.ts': {
     why: 'names of types, tables and columns, all of them constants',
     parts: [
       'assessmentOf(type)',
       'educatorOf(type)',
-      'isOwnRecord',
+      'isOwnRow(type)',
       "listColumns(type, 'r.')",
+      'repeatedIds(type)',
       'table',
       'type',
       "type === 'assessment' ? PARTS : ''",

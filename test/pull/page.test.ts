@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { readPage, UnexpectedJson } from '../../src/pull/record.ts'
+import { parsePage, UnexpectedJson } from '../../src/pull/record.ts'
 import { holds } from '../support/property.ts'
 import { pageOf, record } from '../support/pull.ts'
 
@@ -8,7 +8,7 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 
 /** The lines and the ids of a page, and what it says of the list. */
 function read(text: string) {
-  const { records, ...meta } = readPage(bytes(text))
+  const { records, ...meta } = parsePage(bytes(text))
   return { lines: records.map(({ line }) => line), ids: records.map(({ id }) => id), meta }
 }
 

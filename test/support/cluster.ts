@@ -60,9 +60,9 @@ export async function freshDatabase(
   return createDatabase(await template)
 }
 
-/** Creates an empty database. */
-export function emptyDatabase(): Promise<TestDatabase> {
-  return createDatabase('template0')
+/** Creates an empty database. @param options of `create database`, as its locale */
+export function emptyDatabase(options = ''): Promise<TestDatabase> {
+  return createDatabase('template0', options)
 }
 
 async function makeTemplate(prepare: (url: string) => Promise<void>): Promise<string> {
@@ -76,10 +76,12 @@ async function makeTemplate(prepare: (url: string) => Promise<void>): Promise<st
   return name
 }
 
-async function createDatabase(template: string): Promise<TestDatabase> {
+async function createDatabase(template: string, options = ''): Promise<TestDatabase> {
   const { cluster, admin, prefix } = await share()
   const name = `${prefix}${++databases}`
-  await admin.unsafe(`create database ${name} template ${template} encoding 'UTF8' strategy file_copy`)
+  await admin.unsafe(
+    `create database ${name} template ${template} encoding 'UTF8' strategy file_copy ${options}`,
+  )
   return {
     url: cluster.url(name),
     drop: async () => {

@@ -2,16 +2,16 @@ import { afterEach } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { openDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import type { Finding } from '../../src/doctor/answer.ts'
+import type { Finding } from '../../src/doctor/finding.ts'
 import { freshDatabase } from './cluster.ts'
 import { errorLine } from './executable.ts'
 import { runInProcess } from './in-process.ts'
 import { WORLD } from './operator.ts'
 import { load } from './service.ts'
 
-/** The names of all questions that doctor answers, in the order of the output. */
+/** The names of all checks of doctor, in the order of the output. */
 export const CHECKS = [
-  ...['server', 'clock', 'privileges', 'schema', 'time zone', 'row security'],
+  ...['server', 'clock', 'tables', 'privileges', 'schema', 'time zone'],
   ...['triggers', 'export', 'integrations', 'last load'],
 ]
 

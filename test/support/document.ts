@@ -10,8 +10,8 @@ export const pageOf = (name: string) => readFileSync(join(ROOT, 'docs', 'operate
 /** The text of docs/operate/feed.md. */
 const FEED = pageOf('feed.md')
 
-/** The text of docs/operate/ids.md. */
-export const IDS = pageOf('ids.md')
+/** The text of docs/operate/data.md. */
+export const DATA = pageOf('data.md')
 
 /** The text of docs/integrate/pull.md. */
 export const PULL = readFileSync(join(ROOT, 'docs', 'integrate', 'pull.md'), 'utf8')
@@ -26,12 +26,4 @@ export function codeUnder(heading: string, language: string, page = FEED): strin
   return [...own.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
     ([, code]) => code as string,
   )
-}
-
-/** The queries in the code blocks under a heading of docs/operate/ids.md, by their files. */
-export function queriesUnder(heading: string): Record<string, string> {
-  const texts = codeUnder(heading, 'sql', IDS).join('')
-  return Object.fromEntries(
-    [...texts.matchAll(/^-- (\w+\.sql)\n([^;]*;)/gm)].map(([, file, text]) => [file, text]),
-  ) as Record<string, string>
 }

@@ -69,19 +69,24 @@ export async function start(args: string[], options: RunOptions = {}): Promise<R
   return launch([await executable(), ...args], options)
 }
 
-/**
- * Runs `axport ARGS` and waits for its end. In a check most commands run in this process: an executable takes longer to
- * start than most of them to run. Those of slow files run in the executable, each command among them.
- */
-export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
-  const isSlowFile = /\.long(est)?\.test\.ts$/.test(Bun.main)
-  if (process.env.CHECK === undefined || isSlowFile || needsProcess(args, options))
-    return await ended(await start(args, options), options)
-  return withoutProgress(await runInProcess(args, options.env))
+/** Runs `axport ARGS` in the executable, for what only a process shows, and waits for its end. */
+export async function runExecutable(args: string[], options: RunOptions = {}): Promise<Finished> {
+  return await ended(await start(args, options), options)
 }
 
-/** Whether a run serves, writes into its folder, has more than an environment, or what Bun reads when it starts. */
-function needsProcess(args: string[], { env = {}, ...more }: RunOptions): boolean {
+/**
+ * Runs `axport ARGS` and waits for its end. In a check most commands run in this process: an executable takes longer to
+ * start than most of them to run. Those of test/system/ run in the executable.
+ */
+export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
+  const isOfSystem = Bun.main.includes('/test/system/')
+  if (process.env.CHECK === undefined || isOfSystem || needsProcess(args, options))
+    return await runExecutable(args, options)
+  return withoutProgress(await runInProcess(args, options.env, options.cwd))
+}
+
+/** Whether a run serves, pulls, has input or a time limit, or what Bun reads when it starts. */
+function needsProcess(args: string[], { env = {}, cwd: _, ...more }: RunOptions): boolean {
   if (['serve', 'demo'].includes(args.join(' ')) || args[0] === 'pull' || Object.keys(more).length > 0)
     return true
   return Object.keys(env).some(name => name.endsWith('_PROXY') || name === 'NODE_EXTRA_CA_CERTS')

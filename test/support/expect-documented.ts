@@ -1,7 +1,7 @@
 import Ajv from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 import { createApp } from '../../src/app/app.ts'
-import { openApiDocument } from '../../src/app/reference/document.ts'
+import { openApiDocument } from '../../src/app/docs/document.ts'
 import { readLimits } from '../../src/cli/limits.ts'
 import { Counters } from '../../src/counters.ts'
 

@@ -10,19 +10,24 @@ export interface Finished {
 
 /**
  * Runs `axport ARGS` in this process, with this environment alone. An executable would spend 50 to 150 ms of processor
- * time on its start and on compiling the code that it runs. One command runs after the other: the environment and the
- * output are those of the process.
+ * time on its start and on compiling the code that it runs. One command runs after the other: the environment, the folder
+ * and the output are those of the process.
  */
-export function runInProcess(args: string[], env: Record<string, string> = {}): Promise<Finished> {
-  const running = last.then(() => runAlone(args, env))
+export function runInProcess(
+  args: string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+): Promise<Finished> {
+  const running = last.then(() => runAlone(args, env, cwd))
   last = running.catch(() => {})
   return running
 }
 
 let last: Promise<unknown> = Promise.resolve()
 
-async function runAlone(args: string[], env: Record<string, string>): Promise<Finished> {
+async function runAlone(args: string[], env: Record<string, string>, cwd?: string): Promise<Finished> {
   const environment = { ...process.env }
+  const folder = process.cwd()
   const output = { stdout: '', stderr: '' }
   const spies = (['stdout', 'stderr'] as const).map(name =>
     spyOn(process[name], 'write').mockImplementation((text, ...more) => {
@@ -35,8 +40,10 @@ async function runAlone(args: string[], env: Record<string, string>): Promise<Fi
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
   try {
+    if (cwd) process.chdir(cwd)
     return { code: await run(args), ...output }
   } finally {
+    process.chdir(folder)
     for (const name of Object.keys(env)) delete process.env[name]
     Object.assign(process.env, environment)
     for (const spy of spies) spy.mockRestore()

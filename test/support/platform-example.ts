@@ -4,8 +4,8 @@ import postgres, { type Sql } from 'postgres'
 import { importSource } from '../../src/import/import.ts'
 import { readQueries } from '../../src/import/platform/queries.ts'
 import { type PlatformOptions, platformSource } from '../../src/import/platform/source.ts'
-import type { RecordSource } from '../../src/import/record.ts'
 import type { ImportOptions, ImportResult } from '../../src/import/result.ts'
+import type { ImportSource } from '../../src/import/source-rows.ts'
 import { emptyDatabase } from './cluster.ts'
 import { use } from './hooks.ts'
 
@@ -40,8 +40,8 @@ export const usePlatform = (isEmpty = false): Platform => use(() => openPlatform
 type Reading = Partial<Omit<PlatformOptions, 'queries'>> & { queries?: string }
 
 /** The platform as the source of an import, with the defaults of the command line. */
-export function sourceOf(url: string, { queries = QUERIES, ...options }: Reading = {}): RecordSource {
-  const usual = { url, feed: 'platform', isFull: false, overlap: 900 }
+export function sourceOf(url: string, { queries = QUERIES, ...options }: Reading = {}): ImportSource {
+  const usual = { url, feed: 'platform', isFull: false }
   return platformSource({ ...usual, ...options, queries: readQueries(queries) })
 }
 

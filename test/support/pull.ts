@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Form } from '../../src/pull/formats.ts'
-import type { Comparison, PullResult, Query } from '../../src/pull/job.ts'
+import type { PullComparison, PullQuery, PullResult } from '../../src/pull/job.ts'
 import { pull } from '../../src/pull/pull.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
 import { cleanUp, emptyFolder } from './executable.ts'
@@ -129,11 +129,11 @@ export const record = (id: number | bigint | string, name = `Name ${id}`) =>
   `{"id":${id},"seid":null,"name":${JSON.stringify(name)},"first_name":"F","last_name":"L","email":"f@example.org","organization_id":4,"organization_name":"O","assessment_name":"A","certified_on":"2026-03-01","results":[{"assessment_id":${id},"assessment_name":"A","certified_on":"2026-03-01","proctor_id":7,"proctor_name":"P"}]}`
 
 export interface PullOptions extends Partial<Form> {
-  query?: Partial<Query>
+  query?: Partial<PullQuery>
   timeoutMs?: number
   retryForMs?: number
   failIfEmpty?: boolean
-  comparison?: Comparison
+  comparison?: PullComparison
   signal?: AbortSignal
 }
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect } from 'bun:test'
 import type { Sql } from 'postgres'
 import { cleanUp, type Running, start } from './executable.ts'
 import { assessment, ORGANIZATION, PRODUCT, world } from './fixtures.ts'
-import { get, LIST } from './http.ts'
-import { authorize, load, startService } from './service.ts'
+import { type Credentials, get, LIST, postToken, successful } from './http.ts'
+import { authorize, load, openTestDatabase, startService, type TestService } from './service.ts'
 import { until } from './until.ts'
 
 /** A process of `axport serve` that listens. */
@@ -112,3 +112,24 @@ export const isClosed = (url: string): Promise<boolean> =>
 
 /** Waits until no process listens at `url`. */
 export const untilClosed = (url: string) => until(`no process listens at ${url}`, () => isClosed(url))
+
+/** Starts the executable with an empty database of its own. */
+export async function startExecutable(): Promise<TestService> {
+  const database = await openTestDatabase()
+  const served = await serveWith([], { DATABASE_URL: database.url })
+  const close = async () => {
+    await served.end()
+    await cleanUp()
+    await database.close()
+  }
+  return { ...database, baseUrl: served.url, logged: served.stdout, close }
+}
+
+/** A token of a service that has just started, which answers 503 until it has found its database. */
+export async function firstToken(url: string, credentials: Credentials): Promise<string> {
+  const issue = async () => {
+    const answer = await postToken(url, credentials)
+    return answer.status !== 503 && (successful(answer) as { access_token: string }).access_token
+  }
+  return await until('the service issues a token', issue)
+}

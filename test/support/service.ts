@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import type { Limits } from '../../src/app/limits.ts'
-import { startServer } from '../../src/app/server.ts'
+import { startHttpServer } from '../../src/app/server.ts'
 import { readLimits } from '../../src/cli/limits.ts'
 import type { PoolBounds } from '../../src/database/bounds.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
@@ -62,6 +62,18 @@ export async function startService(): Promise<TestService> {
   return { ...database, baseUrl, logged: () => output, close }
 }
 
+/** Starts the service on an empty database of a test. Closing it leaves the database. */
+export async function serveEmpty(url: string): Promise<TestService> {
+  const { sql, pool, close } = await openDatabase(url, 2)
+  await migrate(sql)
+  const { stop, url: baseUrl } = listen({ pool }, pino({ enabled: false }))
+  const closeBoth = async () => {
+    await stop()
+    await close()
+  }
+  return { sql, url, pool, baseUrl, logged: () => '', close: closeBoth }
+}
+
 /** Limits of a service that a test replaces: those of the product would make it wait. */
 export type TestLimits = Partial<PoolBounds & Limits>
 
@@ -75,7 +87,7 @@ export function listen(
   const limits = readLimits({})
   const db = open({ ...limits.pool, ...given }, log)
   const address = { host: '127.0.0.1', port: 0 }
-  const server = startServer(db, log, address, { ...limits.http, ...given }, { trustedProxies })
+  const server = startHttpServer(db, log, address, { ...limits.http, ...given }, { trustedProxies })
   return {
     url: server.url,
     pool: db,

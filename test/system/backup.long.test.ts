@@ -1,14 +1,14 @@
 // docs/operate/backup.md, typed: the nightly commands, a rehearsal, and a restore after which nobody is back.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { codeUnder, pageOf } from '../support/document.ts'
 import { cleanUp, emptyFolder, executable, launch } from '../support/executable.ts'
 import { assessment, educator, multiPart, part, proctor } from '../support/fixtures.ts'
 import { newToken, tryList } from '../support/http.ts'
 import { succeed, WORLD } from '../support/operator.ts'
-import { requires } from '../support/requires.ts'
-import { serveWith } from '../support/served.ts'
+import { program, requires } from '../support/requires.ts'
+import { firstToken, serveWith } from '../support/served.ts'
 import { POSTGRES_15, PROGRAMS_15, usePostgres15 } from './support/debian-postgres.ts'
 import { importing, integrate, on } from './support/operations.ts'
 
@@ -40,6 +40,7 @@ requires(POSTGRES_15).describe('the page about backups', () => {
       .join('\n')
       .replaceAll('/etc/axport', `${folder}/etc`)
       .replaceAll('/var/lib/axport-backup', `${folder}/nights`)
+      .replaceAll('/var/backups/axport', `${folder}/copies`)
       .replaceAll('runuser -u postgres --', '')
     const env = {
       PATH: `${folder}/bin:${PROGRAMS_15.folder}:/usr/bin:/bin`,
@@ -103,6 +104,44 @@ requires(POSTGRES_15).describe('the page about backups', () => {
   })
   afterAll(cleanUp)
 
+  requires(program('rsync'), program('rrsync', 'rsync')).test(
+    'lets another machine fetch the folder and nothing else, and delete old copies beside a new one alone',
+    async () => {
+      const [command = ''] = /(?<=command=")[^"]+/.exec(PAGE) ?? []
+      const copy = codeUnder('On another machine', 'sh', PAGE).join('')
+      const [, fetch = ''] = /^0 4 \* \* \* root (.*)$/m.exec(copy) ?? []
+      // Stands for ssh -i KEY [-l USER] HOST COMMAND… with the command that the line of authorized_keys forces.
+      writeFileSync(
+        join(folder, 'bin', 'ssh'),
+        `#!/bin/sh
+while [ "$1" = -i ] || [ "$1" = -l ]; do shift 2; done
+shift
+SSH_ORIGINAL_COMMAND="$*" exec ${command.replace('/var/lib/axport-backup', `${folder}/nights`)}
+`,
+        { mode: 0o755 },
+      )
+      const copies = join(folder, 'copies')
+      mkdirSync(copies)
+      const old = join(copies, 'axport-2020-01-01.dump')
+      writeFileSync(old, '')
+      utimesSync(old, 0, 0)
+      const complaint = 'axport: no copy tonight, or no dump of the last two days\n'
+      const night = (await type('ls /var/lib/axport-backup/axport-*.dump')).trim()
+      await type(`touch -d '3 days ago' ${night}`)
+      expect(await type(fetch)).toBe(complaint)
+      expect(existsSync(old)).toBe(true)
+      await type(`touch ${night}`)
+      expect(await type(fetch)).toBe('')
+      expect(existsSync(old)).toBe(false)
+      expect(await type('cd /var/lib/axport-backup; sha256sum *')).toBe(
+        await type('cd /var/backups/axport; sha256sum *'),
+      )
+      const elsewhere = await type(`{ ${fetch.replace(':/ ', ':/../etc/ ')}; } 2>&1`)
+      expect(elsewhere).toContain('rrsync')
+      expect(elsewhere).toEndWith(complaint)
+    },
+  )
+
   test('restores a dump without the people who were erased since, by the list of the old database', async () => {
     const output = await restore(erasuresOfOld)
     expect(output).toContain('COPY 1\nINSERT 0 2\n')
@@ -110,7 +149,7 @@ requires(POSTGRES_15).describe('the page about backups', () => {
     expect(await mentions('axport_restored')).toBe(0)
     const tombstones = (database: string) =>
       on(server.cluster.url(database), async sql => [
-        ...(await sql`select user_id, date_trunc('second', erased_at), role, assessment_ids from erasures order by user_id`),
+        ...(await sql`select user_id, date_trunc('second', erased_at), role from erasures order by user_id`),
       ])
     expect(await tombstones('axport_restored')).toEqual(await tombstones('axport'))
     await type('dropdb axport_restored')
@@ -124,7 +163,7 @@ requires(POSTGRES_15).describe('the page about backups', () => {
     await type(`cp first.dump ${dump}`)
     expect(await type(`pg_restore --file=- ${dump}`)).toContain('Xenia')
     const service = await serveWith([], { DATABASE_URL: owner })
-    const old = await newToken(service.url, credentials)
+    const old = await firstToken(service.url, credentials)
     const before = (await tryList(service.url, old)).text
     expect(await restore(erasuresOfNight)).toContain('erased people      2 removed from the source tables\n')
     const [rename = ''] = under('5. The names', 'sql')

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Sql } from 'postgres'
+import { verdictOn } from '../../src/database/failures.ts'
 import { migrate } from '../../src/database/migrate.ts'
+import { UncertainFailure } from '../../src/errors.ts'
 import { cleanUp, serve } from '../support/executable.ts'
 import { newToken, postToken, successful, tryList } from '../support/http.ts'
 import { versionOf } from '../support/import.ts'
@@ -11,7 +13,7 @@ import { requires } from '../support/requires.ts'
 import { load } from '../support/service.ts'
 import { expectPage, expectServed } from './support/expect-served.ts'
 import { FAKETIME, type FakedClock, fakedClock } from './support/faked-clock.ts'
-import { importing, integrate, on } from './support/operations.ts'
+import { integrate, on } from './support/operations.ts'
 import { linesOf, smallPlatform } from './support/small-platform.ts'
 
 setDefaultTimeout(180_000)
@@ -90,11 +92,7 @@ requires(FAKETIME).describe('a database whose clock is set forward and back', ()
     for (const [shift, seconds] of [HOUR, -HOUR, 0, -HOUR].entries()) {
       clock.set(seconds)
       const platform = smallPlatform(shift + 1)
-      let loaded = await importing(url, linesOf(platform))
-      // A timer of the server may fire when its clock jumps, and end the connection.
-      if (/connection to the database was lost: nothing was loaded/.test(loaded.stderr))
-        loaded = await importing(url, linesOf(platform))
-      expect([loaded.code, loaded.stderr]).toEqual([0, expect.any(String)])
+      await onJumpingClock(url, sql => load(sql, linesOf(platform)))
       versions.add(await on(url, versionOf))
       expect(versions.size).toBe(shift + 1)
       const token = await newToken(baseUrl, credentials)
@@ -105,19 +103,31 @@ requires(FAKETIME).describe('a database whose clock is set forward and back', ()
   })
 
   test('makes page memory invalid when an older state is restored while the clock is set back', async () => {
-    await on(url, sql => load(sql, linesOf(FIRST)))
+    const change = (work: (sql: Sql) => Promise<unknown>) => onJumpingClock(url, work)
+    await change(sql => load(sql, linesOf(FIRST)))
     const token = await newToken(baseUrl, await integrate(url))
     clock.set(-HOUR)
-    const restore = await on(url, backup)
-    await on(url, sql => sql`delete from assessments where id > 1200`)
+    await change(backUp)
+    await change(sql => sql`delete from assessments where id > 1200`)
     const rest = without(FIRST, id => id > 1200)
     await expectServed(baseUrl, token, rest)
-    await on(url, restore)
-    await on(url, sql => sql`delete from assessments where id <= 1100`)
+    await change(restore)
+    await change(sql => sql`delete from assessments where id <= 1100`)
     const other = without(FIRST, id => id <= 1100)
     await expectServed(baseUrl, token, other)
   })
 })
+
+/**
+ * Does work that may be done twice. A timer of the server may fire when its clock jumps, and end the connection: then the
+ * work is done again.
+ */
+async function onJumpingClock(url: string, work: (sql: Sql) => Promise<unknown>): Promise<void> {
+  await on(url, work).catch(error => {
+    if (verdictOn(error) !== 'cut' && !(error instanceof UncertainFailure)) throw error
+    return on(url, work)
+  })
+}
 
 /** Starts a Postgres under the clock, with FIRST in it. Returns the environment of its services. */
 async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[]) {
@@ -134,26 +144,24 @@ async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[])
   return { DATABASE_URL: cluster.url() }
 }
 
-/**
- * Copies the data. The returned function restores them as a dump does: without triggers, and with the version.
- */
-async function backup(sql: Sql): Promise<(sql: Sql) => Promise<void>> {
-  const tables = [
-    'export_state',
-    'export_version',
-    'export_records',
-    'export_counts',
-    'assessments',
-    'assessment_parts',
-  ]
-  for (const table of tables) await sql.unsafe(`create table before_${table} as table ${table}`)
-  return async sql => {
-    await sql.begin(async sql => {
-      await sql.unsafe('set local session_replication_role = replica')
-      for (const table of tables)
-        await sql.unsafe(`delete from ${table}; insert into ${table} table before_${table}`)
-    })
-  }
+const TABLES = [
+  'export_state',
+  'export_version',
+  'export_records',
+  'export_counts',
+  'assessments',
+  'assessment_parts',
+]
+
+/** Copies the data, in one transaction. */
+async function backUp(sql: Sql): Promise<void> {
+  await sql.unsafe(TABLES.map(table => `create table before_${table} as table ${table}`).join(';'))
+}
+
+/** Restores the copies in one transaction, as a dump does: without triggers, and with the version. */
+async function restore(sql: Sql): Promise<void> {
+  const tables = TABLES.map(table => `delete from ${table}; insert into ${table} table before_${table}`)
+  await sql.unsafe(['set local session_replication_role = replica', ...tables].join(';'))
 }
 
 function without(platform: Platform, isGone: (id: number) => boolean): Platform {

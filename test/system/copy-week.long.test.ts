@@ -129,7 +129,7 @@ requires(PSQL).describe('the script of docs/integrate/sync.md', () => {
     await week.import(removal('assessment', id), assessment(id + 1))
     await week.expectEqual()
     expect(await keeper.copy()).not.toContainEqual(expect.objectContaining({ id }))
-    expect(readdirSync(keeper.folder).sort()).toEqual(['apply.sql', 'nightly.sh', 'old'])
+    expect(readdirSync(keeper.folder).sort()).toEqual(['apply.sql', 'nightly.sh', 'old', 'secret'])
   }
 
   test.each(['psql', 'mv'] as const)(

@@ -12,7 +12,7 @@ import { everything } from '../support/import.ts'
 import { refusal } from '../support/operator.ts'
 import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
 import { requires } from '../support/requires.ts'
-import { type Served, serveWith } from '../support/served.ts'
+import { firstToken, type Served, serveWith } from '../support/served.ts'
 import { load } from '../support/service.ts'
 import { isAlive } from '../support/stop-processes.ts'
 import { until } from '../support/until.ts'
@@ -57,7 +57,7 @@ requires(rightToMount()).describe('a full disk of a database', () => {
     const url = await databaseOn(own, small, part)
     const credentials = await integrate(url)
     const service = await serveWith([], { DATABASE_URL: url, ADMIN_PORT: '0' })
-    const token = await newToken(service.url, credentials)
+    const token = await firstToken(service.url, credentials)
     const isIssued = async () => (await postToken(service.url, credentials)).status === 200
     return { disk: small, own, url, credentials, service, token, isIssued }
   }

@@ -99,7 +99,7 @@ for (const { file, prepare, debianPackage } of programs) {
     test.concurrent('writes every record in spite of any temporary trouble, at the token endpoint too', async () => {
       const soon = { 'retry-after': '0' }
       const troubles = [
-        ...[408, 429, 502, 503, 504].map(status => ({ status, headers: soon })),
+        ...[408, 429, 500, 502, 503, 504].map(status => ({ status, headers: soon })),
         { status: 503, headers: { 'retry-after': new Date(Date.now() - 60_000).toUTCString() } },
         { status: 503, headers: { 'retry-after': 'soon' } },
         ...(['reset', 'half, with its length', 'half, in chunks', 'half, to the end'] as const),
@@ -272,7 +272,7 @@ function tokenLines(
     .replace('client_secret=…', `client_secret=${secret}`)
 }
 
-for (const document of ['README.md', 'docs/integrate/guide.md'])
+for (const document of ['docs/integrate/guide.md'])
   requires(program('curl')).describe(`the lines of ${document}`, () => {
     test('get a token, and a page with it', async () => {
       const { stdout, stderr, code } = await run(

@@ -1,21 +1,22 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
-import { codeUnder, pageOf, ROOT } from '../support/document.ts'
+import { codeUnder, DATA, ROOT } from '../support/document.ts'
 import { cleanUp, emptyFolder, ended, executable, launch, type Running } from '../support/executable.ts'
 import { staleRecords } from '../support/import.ts'
-import { round } from '../support/platform-example.ts'
+import { EXAMPLE, round } from '../support/platform-example.ts'
 import { program, requires } from '../support/requires.ts'
 import { openTestDatabase } from '../support/service.ts'
 
 setDefaultTimeout(120_000)
 
-const OTHER = pageOf('other-sources.md')
+/** The commands of docs/operate/data.md: the service of psql, and the three ways to export. */
+const [SERVICE = '', NDJSON = '', CSV = '', OUTBOX = ''] = codeUnder('Exports by psql', 'sh', DATA)
 const PSQL = program('psql', 'postgresql-client-15')
 
-requires(PSQL).describe('a feed, and the other ways of docs/operate/other-sources.md,', () => {
+requires(PSQL).describe('a feed, and the exports by psql of docs/operate/data.md,', () => {
   let platform: TestDatabase
   let database: TestDatabase
   let platformSql: Sql
@@ -58,10 +59,10 @@ requires(PSQL).describe('a feed, and the other ways of docs/operate/other-source
     return started
   }
 
-  /** Makes a folder in which the relative paths of the documents are valid. */
+  /** Makes a folder with the example, as that of a release has it. */
   function elsewhere(): string {
     const folder = emptyFolder()
-    symlinkSync(join(ROOT, 'docs'), join(folder, 'docs'))
+    symlinkSync(EXAMPLE, join(folder, 'platform-example'))
     return folder
   }
 
@@ -108,49 +109,61 @@ requires(PSQL).describe('a feed, and the other ways of docs/operate/other-source
     expect(await staleRecords(sql)).toBeEmpty()
   })
 
+  test('names the platform to psql in a file that only its owner can read', async () => {
+    const { hostname, port, pathname, username, password } = new URL(platform.url)
+    const line = SERVICE.replace('host=127.0.0.1', `host=${hostname} port=${port}`)
+      .replace('dbname=platform', `dbname=${pathname.slice(1)}`)
+      .replace('user=axport_reads', `user=${username}`)
+      .replace('password=password5', `password=${password || 'none'}`)
+    expect(await shell(line).finished).toMatchObject({ code: 0, stderr: '' })
+    const { stdout } = await shell('stat -c %a ~/.pg_service.conf; psql service=platform -XAtc "select 1"')
+      .finished
+    expect(stdout).toBe('600\n1\n')
+  })
+
   test('has a recipe for NDJSON by psql that keeps backslashes and fails when the platform fails', async () => {
-    const [recipe = ''] = codeUnder('NDJSON by psql', 'sh', OTHER)
     await platformSql`update people set family = 'Back\\slash "quoted"' where person_no = 8`
-    expect(await shell(recipe, elsewhere()).finished).toMatchObject({ code: 0 })
+    expect(await shell(NDJSON, elsewhere()).finished).toMatchObject({ code: 0 })
     const [user] = await sql`select last_name from users where id = 8`
     expect(user?.last_name).toBe('Back\\slash "quoted"')
     expect((await isNow()).length).toBe((await shouldBe()).length)
-    const away = recipe.replace(
+    const failing = readFileSync(join(EXAMPLE, 'ndjson.sql'), 'utf8').replace(
       'select line from (',
       'select line from (select 1/0 as rank, line from lines union all ',
     )
-    expect((await shell(away, elsewhere()).finished).code).toBe(1)
+    const folder = emptyFolder()
+    mkdirSync(join(folder, 'platform-example'))
+    await Bun.write(join(folder, 'platform-example', 'ndjson.sql'), failing)
+    const away = await shell(NDJSON, folder).finished
+    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('division by zero')])
   })
 
   test('has a recipe for five CSV files of one snapshot', async () => {
-    const [recipe = ''] = codeUnder('Five CSV files, of one moment', 'sh', OTHER)
     await sql`truncate organizations, products, users, assessments, assessment_parts`
-    expect(await shell(recipe, elsewhere()).finished).toMatchObject({ code: 0 })
+    expect(await shell(CSV, elsewhere()).finished).toMatchObject({ code: 0 })
     expect(await isNow()).toEqual(await shouldBe())
   })
 
   test('has a recipe for an outbox that loads the last line of each id once, and repeats lines that were not loaded', async () => {
-    const [table = ''] = codeUnder('An outbox, every minute', 'sql', OTHER)
-    const [recipe = ''] = codeUnder('An outbox, every minute', 'sh', OTHER)
-    await platformSql.unsafe(table)
+    await platformSql.unsafe(readFileSync(join(EXAMPLE, 'outbox.sql'), 'utf8'))
     const folder = elsewhere()
     const write = (...lines: object[]) =>
       platformSql`insert into outbox (line) select * from unnest(${lines.map(line => JSON.stringify(line))}::text[]::jsonb[])`
     const names = async () =>
       (await sql`select name from organizations where id > 1000 order by id`).map(({ name }) => name)
     const waiting = async () => (await platformSql`select from outbox`).count
-    expect(await shell(recipe, folder).finished).toMatchObject({ code: 0, stdout: '' })
+    expect(await shell(OUTBOX, folder).finished).toMatchObject({ code: 0, stdout: '' })
     await write(
       { type: 'organization', id: 1001, name: 'first' },
       { type: 'organization', id: 1002, name: 'other' },
       { type: 'organization', id: 1001, name: 'last' },
     )
-    expect(await shell(recipe, folder).finished).toMatchObject({ code: 0 })
+    expect(await shell(OUTBOX, folder).finished).toMatchObject({ code: 0 })
     expect([await names(), await waiting()]).toEqual([['last', 'other'], 0])
     await write({ type: 'organization', id: 1002, name: ' ' })
-    expect((await shell(recipe, folder).finished).code).toBe(1)
+    expect((await shell(OUTBOX, folder).finished).code).toBe(1)
     await write({ type: 'organization', id: 1002, name: 'mended' })
-    expect(await shell(recipe, folder).finished).toMatchObject({ code: 0 })
+    expect(await shell(OUTBOX, folder).finished).toMatchObject({ code: 0 })
     expect([await names(), await waiting()]).toEqual([['last', 'mended'], 0])
   })
 })

@@ -57,6 +57,9 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
     })
 
     test('install a release', async () => {
+      for (const name of ['install.md', 'tutorial.md'])
+        for (const [, packages] of pageOf(name).matchAll(/^apt-get install -y (.+)$/gm))
+          await run(`dpkg-query --show ${packages}`)
       for (const code of blocks('install.md', 'The executable')) await run(code, `/root/${version}`)
       expect(await run('readlink /usr/local/bin/axport /usr/local/bin/axport-serve')).toBe(
         `axport-${version}\n`.repeat(2),
@@ -65,26 +68,37 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
 
     test('give a tutorial whose every command prints what the page shows', async () => {
       const shell = page.machine.inside('env', '-C', RELEASE, 'bash')
-      expect(await expectTyped(pageOf('tutorial.md'), { shell })).toBeGreaterThan(35)
+      expect(await expectTyped(pageOf('tutorial.md'), { shell })).toBeGreaterThan(30)
+      expect(await asPostgres("psql -Atc 'select datname from pg_database' -c '\\du'")).not.toContain(
+        'tutorial',
+      )
     })
 
     test('make a database, its roles, secrets and two instances of the service', async () => {
-      for (const code of blocks('install.md', 'The database')) await asPostgres(code)
-      for (const code of blocks('install.md', 'Secrets and where they are')) await run(code)
+      const inOneShell = ['The database', 'Secrets and where they are'].flatMap(heading =>
+        blocks('install.md', heading),
+      )
+      await run(inOneShell.join('\n'))
       for (const code of blocks('privacy.md', 'What is recorded')) await owner(code)
       const [start = ''] = blocks('install.md', 'The service')
       expect(await run(start, `/root/${version}`)).toContain('"ready":true')
     })
 
-    test('check the settings of the unit before a restart', async () => {
-      const [, code = ''] = /```\n([\s\S]*?)```/.exec(pageOf('settings.md')) ?? []
-      expect(code).toContain('exec axport serve --check')
-      await run('echo LOG_LEVEL=warn >/etc/axport/serve.env')
-      expect(await run(code)).toMatch(/^schema +ok +current$[\s\S]*^serve can start: /m)
-      const config = await run(code.replace('axport doctor', 'axport config'))
+    test('check the settings of the unit before a restart, also while it is stopped', async () => {
+      const [check = '', show = ''] = [...pageOf('settings.md').matchAll(/```sh\n([\s\S]*?)```/g)].map(
+        ([, code]) => code,
+      )
+      await run('echo LOG_LEVEL=warn >/etc/axport/serve.env && systemctl stop axport-serve@1')
+      // As in a shell that went on from install.md.
+      const checked = () => page.machine.sh(`export DATABASE_URL_FILE=/etc/axport/owner-url\n${check}`)
+      expect((await checked()).stdout).toMatch(/^serve can start: /m)
+      await run('echo LOG_LEVEL=loud >/etc/axport/serve.env')
+      expect(await checked()).toMatchObject({ code: 1, stderr: expect.stringContaining('LOG_LEVEL') })
+      const config = await run(show)
       expect(config).toMatch(/^PORT +3000 +environment /m)
+      expect(config).toMatch(/^LOG_LEVEL +info +default /m)
       expect(config).toMatch(/^DATABASE_URL_FILE +\/run\/credentials\/\S+ +environment /m)
-      await run('rm /etc/axport/serve.env')
+      await run('echo >/etc/axport/serve.env && systemctl start axport-serve@1')
     })
 
     test('let both instances speak HTTPS, and serve a new certificate as soon as it is there', async () => {
@@ -102,7 +116,7 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
         return `${await subject(3000)}${await subject(3010)}`
       }
       await run('echo SHUTDOWN_DELAY=0 >/etc/axport/serve.env')
-      const [https = ''] = blocks('run.md', 'HTTPS')
+      const [https = ''] = blocks('install.md', 'HTTPS')
       await place(selfSigned('first'))
       await run(https)
       expect(await names()).toBe('first\nfirst\n')
@@ -149,8 +163,10 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
         `createdb platform
        for name in schema data role; do psql -q -d platform -f ${page.files}/$name.sql; done`,
       )
-      const [feed = ''] = blocks('install.md', 'The feed')
-      await run(feed, `/root/${version}`)
+      const [queries = '', feed = ''] = blocks('install.md', 'The feed')
+      await run(queries)
+      await run(`cp --no-preserve=mode ${schema}/queries/*.sql /etc/axport/queries/`)
+      await run(feed)
       expect(await run('systemctl is-active axport-feed')).toBe('active\n')
       expect(await run('systemctl show -P Result axport-sync')).toBe('success\n')
       const state = await metrics(3011)
@@ -166,13 +182,47 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       )
     })
 
+    test('load the export of a night, and refuse one without a file and one of an earlier night', async () => {
+      const [service = '', , csv = ''] = blocks('data.md', 'Exports by psql')
+      const [night = ''] = blocks('data.md', 'Every night')
+      const [write = ''] = csv.split(' && ')
+      const folder = '/var/lib/axport-export'
+      await run(service)
+      await run(write, RELEASE)
+      await run(night)
+      await run(
+        `chgrp -R axport-export export && chmod -R g+rX export && mv export ${folder}
+        systemctl start axport-import`,
+        RELEASE,
+      )
+      const journal = () => run('journalctl -u axport-import -o cat')
+      expect(await journal()).toMatch(
+        /^loaded \d+ lines, [1-9]\d* rejected .*\n.*\norganizations +0 +0 +[1-9]/m,
+      )
+      expect(await run('stat -Lc %a /var/lib/axport-import /var/lib/axport-import/rejects.ndjson')).toBe(
+        '700\n600\n',
+      )
+      await run(`mv ${folder}/export/products.csv ${folder}`)
+      expect((await page.machine.sh('systemctl start axport-import')).code).toBe(1)
+      expect(await journal()).toContain('no products.csv in /var/lib/axport-export/export\n')
+      await run(`gzip ${folder}/products.csv && mv ${folder}/products.csv.gz ${folder}/export
+        systemctl start axport-import`)
+      await run(`find ${folder} -type f -exec touch -d '27 hours ago' {} +`)
+      expect((await page.machine.sh('systemctl start axport-import')).code).toBe(1)
+      expect(await journal()).toContain('no file of the last 26 hours in /var/lib/axport-export/export\n')
+      await run('systemctl disable --now axport-import.timer')
+    })
+
     test('put nginx before the service, and a partner pulls all records through it', async () => {
       const { cert, key } = selfSigned('export.example.org')
       for (const [name, text] of Object.entries({ cert, key }))
         writeFileSync(join(page.files, `${name}.pem`), text)
       await run(`cp ${page.files}/*.pem ${RELEASE}`)
-      const [proxy = ''] = blocks('proxies.md', 'Set it up')
+      const [proxy = ''] = blocks('install.md', 'Behind a proxy')
+      const others = 'find -L /etc/nginx -type f ! -name axport.conf -exec sha256sum {} + | sort'
+      const before = await run(others)
       await run(proxy, RELEASE)
+      expect(await run(others)).toBe(before)
       const create =
         'axport integration create Load --purpose Renewal --organizations all --products all --json'
       credentials = (await owner(create)).trim()
@@ -191,13 +241,21 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
     }
 
     test('let Prometheus read both instances, and fire an alert when many secrets are wrong', async () => {
-      const [prometheus = ''] = blocks('monitor.md', 'Metrics')
+      const [prometheus = ''] = blocks('monitor.md', 'Prometheus')
+      const config = '/etc/prometheus/prometheus.yml'
       // Each second, so that the test need not wait for the next reading.
-      await run(`sed -i s/15s/1s/g prometheus.yml\n${prometheus}`, RELEASE)
+      await run(`sed -i s/15s/1s/g ${config}`)
+      const before = await run(`cat ${config}`)
+      expect(await run(prometheus, RELEASE)).toContain('axport-alerts.yml')
+      const after = await run(`cat ${config}`)
+      for (const line of before.trim().split('\n')) expect(after.split('\n')).toContain(line)
       await until('Prometheus has read both', async () => {
-        const up = JSON.parse(await run("curl -s 'http://127.0.0.1:9090/api/v1/query?query=up==1'"))
+        const query = `--data-urlencode 'query=up{job="axport"}==1'`
+        const up = JSON.parse(await run(`curl -s http://127.0.0.1:9090/api/v1/query ${query}`))
         return up.data.result.length === 2
       })
+      expect((await page.machine.sh(`cd ${RELEASE}\n${prometheus}`)).code).not.toBe(0)
+      expect(await run(`cat ${config}`)).toBe(after)
       expect(await alertIs('AxportTokensRefused')).toBe('inactive')
       const wrong = 'curl -s -d grant_type=client_credentials -d client_id=none -d client_secret=none'
       await until(
@@ -219,15 +277,16 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       expect(await run('cat /var/lib/axport-backup/erasures.json')).toBe('[]\n')
       expect(await run("systemctl list-timers --no-pager 'axport-*'")).toContain('2 timers listed')
       const [rehearsal = ''] = blocks('backup.md', 'Rehearse')
-      expect(await run(rehearsal)).toContain(` ${(await records('')).trim()}\n(1 row)\n`)
+      // As in a shell that went on from install.md, here and below.
+      expect(await owner(rehearsal)).toContain(` ${(await records('')).trim()}\n(1 row)\n`)
+      expect(await run('ls /etc/axport')).not.toContain('rehearsal')
     })
 
     test('answer the letter of a teacher, and erase her', async () => {
       expect(await records('Given7 ')).toBe('7\n')
-      const [report = ''] = blocks('privacy.md', 'Who was shown whose records')
-      await owner(`cd /root; echo person7@example.org | ${report}`)
-      const letter = await run('cat answer.html; stat -c %a answer.html')
-      for (const part of ['Given7', 'Load', 'Renewal', '\n600\n']) expect(letter).toContain(part)
+      const [ask = ''] = blocks('privacy.md', 'Who was shown whose records')
+      const letter = await owner(`echo person7@example.org | ${ask}`)
+      for (const part of ['Given7', 'Load', 'Renewal']) expect(letter).toContain(part)
       const [erase = ''] = blocks('privacy.md', 'Remove somebody')
       const answer = await owner(erase.replaceAll('501', '7').replace(/erase 7$/m, 'erase 7 --yes'))
       expect(answer).toMatch(/shown to +Load \(/)
@@ -239,13 +298,14 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       const [restore = ''] = blocks('backup.md', '1. Another name')
       const [migrate = ''] = blocks('backup.md', '2. The schema and the roles')
       const [list = '', , take = '', refresh = ''] = blocks('backup.md', '3. People who were erased since')
-      const output = await run([restore, migrate, list, take, refresh].join('\n'))
+      const output = await owner([restore, migrate, list, take, refresh].join('\n'))
       expect(output).toContain('COPY 1\nINSERT 0 1\n')
       expect(output).toContain('erased people      1 removed from the source tables\n')
       const [rename = ''] = blocks('backup.md', '5. The names', 'sql')
       const [end = ''] = blocks('backup.md', '5. The names')
       await asPostgres(`psql -q -v ON_ERROR_STOP=1 -d postgres <<'SQL'\n${rename}\nSQL`)
-      await run(end)
+      await owner(end)
+      expect(await run('ls /etc/axport')).not.toContain('restored')
       await run('ADMIN_PORT=3001 axport health --wait 60s')
       expect([await records('Given7 '), await records('Given9 ')]).toEqual(['0\n', '7\n'])
       await run('systemctl start axport-sync')
@@ -259,6 +319,7 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       const results = await page.underLoad(credentials, `cd /root/${LATER}\n${upgrade}`)
       expect(Object.keys(results).sort()).toEqual(['page 200', 'token 200'])
       expect(results['page 200']).toBeGreaterThan(100)
+      await run(`pg_restore --list /var/lib/axport-backup/before-${LATER}.dump`)
       expect([await schemaOf(3001), await schemaOf(3011)]).toEqual([LATER, LATER])
       expect(await run('axport --version')).toStartWith(LATER)
       const returned = await page.underLoad(credentials, back)

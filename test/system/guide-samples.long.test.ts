@@ -80,7 +80,8 @@ requires(program('curl')).test(
     )
     expect(page?.data?.map(({ id }) => id)).toEqual(ids.slice(0, 100))
     expect(record?.id).toBe(20521)
-    const pages = linesOf(await output(['sh', '-c', walk]))
+    const [token = ''] = first.split('\n\n')
+    const pages = linesOf(await output(['sh', '-c', `${token}\n${walk}`]))
     expect(pages.flatMap(({ data = [] }) => data.map(({ id }) => id))).toEqual(ids)
   },
 )

@@ -6,6 +6,7 @@ import { emptyFolder, type Running, serve } from '../support/executable.ts'
 import { list, newToken, tryList } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'
 import { requires } from '../support/requires.ts'
+import { firstToken } from '../support/served.ts'
 import { load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { dump, POSTGRES_15, restore, usePostgres15 } from './support/debian-postgres.ts'
@@ -36,7 +37,7 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
     })
     const credentials = await integrate(url)
     const service = await serve({ DATABASE_URL: url, STATEMENT_TIMEOUT: '5' })
-    return { name, url, file, credentials, service, token: await newToken(service.url, credentials) }
+    return { name, url, file, credentials, service, token: await firstToken(service.url, credentials) }
   }
 
   const asSuperuser = (work: (sql: Sql) => Promise<unknown>) => on(server.cluster.url(), work)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { axport, cleanUp } from '../support/executable.ts'
 import { newToken } from '../support/http.ts'
 import { getList } from '../support/operator.ts'
-import { type Served, serveWith } from '../support/served.ts'
+import { firstToken, type Served, serveWith } from '../support/served.ts'
 import { signal, stopProcesses } from '../support/stop-processes.ts'
 import { until } from '../support/until.ts'
 import { on, type Replicated, startReplicated } from './support/replicated.ts'
@@ -26,7 +26,7 @@ let readers: Readers
 beforeAll(async () => {
   all = await startReplicated()
   service = await serveWith([], { ...all.env, ADMIN_PORT: '0' })
-  token = await newToken(service.url, all.credentials)
+  token = await firstToken(service.url, all.credentials)
   writer = new Writer(all.primary)
   await until('a state is written', () => writer.committed.length > 0)
   readers = new Readers(service.url, token, writer)

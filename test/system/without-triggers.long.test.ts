@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { migrate } from '../../src/database/migrate.ts'
 import { badFindings } from '../support/doctor.ts'
 import { emptyFolder, serve } from '../support/executable.ts'
-import { newToken } from '../support/http.ts'
 import { succeed } from '../support/operator.ts'
 import { requires } from '../support/requires.ts'
+import { firstToken } from '../support/served.ts'
 import { load } from '../support/service.ts'
 import { readPlatform } from '../support/stored-platform.ts'
 import { until } from '../support/until.ts'
@@ -36,7 +36,7 @@ requires(POSTGRES_15).describe('data that is written into the source tables with
   /** Starts a service and requests a token. Returns a function that holds that the service has a platform's pages. */
   async function served(url: string) {
     const service = await serve({ DATABASE_URL: url })
-    const token = await newToken(service.url, await integrate(url))
+    const token = await firstToken(service.url, await integrate(url))
     return (platform: typeof BEFORE) => expectServed(service.url, token, platform)
   }
 

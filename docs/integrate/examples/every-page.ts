@@ -12,7 +12,7 @@ import { rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 
-/** A record, whose fields docs/integrate/record.md describes. JavaScript rounds ids beyond 2^53. */
+/** A record, whose fields docs/integrate/reference.md describes. */
 export interface Assessment {
   id: number
   certified_on: string
@@ -45,7 +45,7 @@ class TemporaryFailure extends Error {
 /** Records were added, removed or moved while they were read: start over. */
 export class DataChanged extends Error {}
 
-const TEMPORARY = [408, 429, 502, 503, 504]
+const TEMPORARY = [408, 429, 500, 502, 503, 504]
 
 export class Service {
   private readonly settings: Settings

@@ -201,7 +201,7 @@ func (s *Service) send(method, path string, form url.Values, into any) error {
 		return nil
 	case 401:
 		return fmt.Errorf("%w: %s", ErrUnauthorized, message)
-	case 408, 429, 502, 503, 504:
+	case 408, 429, 500, 502, 503, 504:
 		return temporaryFailure{message, until(answer.Header.Get("Retry-After"))}
 	default:
 		return errors.New(message)

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlencode
 from urllib.request import HTTPErrorProcessor, Request, build_opener
 
-TEMPORARY = {408, 429, 502, 503, 504}
+TEMPORARY = {408, 429, 500, 502, 503, 504}
 
 
 class Failure(Exception):

@@ -2,12 +2,12 @@ import { Option } from '@commander-js/extra-typings'
 import { UsageFailure } from '../../errors.ts'
 import { createIntegration } from '../../integrations/credentials.ts'
 import { exactNumber } from '../../integrations/exact-ids.ts'
-import { describeIntegration } from '../../integrations/lifecycle.ts'
+import { deleteIntegration, describeIntegration } from '../../integrations/lifecycle.ts'
 import { addNew, type ChangedScope, changeScope } from '../../integrations/scope.ts'
 import { given, newCommand, readIds } from '../arguments.ts'
 import { changeAndReport, type Doubt, oneChange } from '../changing.ts'
 import { fieldLines, print, printJson } from '../output.ts'
-import { deleteCommand, printCredentials, rotateCommand, shownBy, stateCommand } from './access.ts'
+import { deleteCommand, printCredentials, rotateCommand, shownBy, stateCommand } from './lifecycle.ts'
 import { historyCommand, listCommand, showCommand, showIntegration } from './reports.ts'
 
 /** axport integration … */
@@ -40,7 +40,7 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
     .option('--organizations <ids>', 'organizations it may read: 1,2 or all (default: none)', readIds)
     .option('--products <ids>', 'products it may read: 1,2 or all (default: none)', readIds)
     .addOption(textOption('purpose', 'why it reads the data, such as "Recertification in the HR system"'))
-    .addOption(textOption('contact', 'the person to ask about it, such as "hr@lakeside.example"'))
+    .addOption(textOption('contact', 'the office to ask about it, such as "hr@lakeside.example"'))
     .option('--json', 'print a JSON object')
     .action(async (name, { organizations = [], products = [], ...options }) => {
       const description = { purpose: options.purpose ?? null, contact: options.contact ?? null }
@@ -52,6 +52,11 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
         ),
         sql => createIntegration(sql, name, organizations, products, description),
         (credentials, doubt) => printCredentials(credentials, options.json, doubt),
+        {
+          run: (sql, { clientId }) => deleteIntegration(sql, clientId),
+          undone: 'the integration was deleted again',
+          otherwise: ({ clientId }) => `axport integration delete ${clientId}`,
+        },
       )
     })
 
@@ -68,7 +73,7 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
     .addOption(textOption('name', 'a name for people'))
     .addOption(textOption('purpose', 'why it reads the data'))
     .option('--no-purpose', 'remove the purpose')
-    .addOption(textOption('contact', 'the person to ask about it'))
+    .addOption(textOption('contact', 'the office to ask about it'))
     .option('--no-contact', 'remove the contact')
     .option('--json', 'print a JSON object')
     .action(async (id, { name, purpose, contact, json }) => {

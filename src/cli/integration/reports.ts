@@ -1,8 +1,7 @@
+import { type Changes, readHistory } from '../../integrations/history.ts'
 import {
-  type Changes,
   type IntegrationReport,
   listIntegrations,
-  readHistory,
   reportIntegration,
   type ScopeMember,
 } from '../../integrations/report.ts'
@@ -78,7 +77,7 @@ function describeNew({ client_id, meant_as_all, come_since }: IntegrationReport)
 }
 
 function describeSecret(secret: IntegrationReport['secrets'][number]): string {
-  const until = secret.ends_at ? `, ends ${secret.ends_at}` : ''
+  const until = secret.expires_at ? `, ends ${secret.expires_at}` : ''
   const tokens = counted(secret.live_tokens, 'live token')
   return `made ${secret.created_at}${until}, ${tokens}, last used ${secret.last_used_at ?? 'never'}`
 }
@@ -87,9 +86,9 @@ function describeSecret(secret: IntegrationReport['secrets'][number]): string {
 export const historyCommand = () =>
   newCommand(
     'history',
-    'Show every change of integrations, those of deleted ones too.',
-    `The database writes the history, so it has changes made with SQL too, and refuses to change or
-remove entries. They have no secrets.
+    'Show what commands did with integrations, deleted ones too.',
+    `Each command writes its entry in the transaction of its change. Changes made with SQL are not in the
+history. The database refuses to change or remove entries. They have no secrets.
 
 Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
   )
@@ -117,21 +116,17 @@ const LABELS: Record<string, string> = {
   name: 'name',
   purpose: 'purpose',
   contact: 'contact',
-  client_id: 'client id',
   organizations: 'organizations',
   all_organizations: 'meant as all organizations',
   products: 'products',
   all_products: 'meant as all products',
   disabled_at: 'disabled since',
   secrets: 'secrets',
-  expires_at: 'it ends',
+  old_secret_expires_at: 'the old secret ends',
 }
 
-function describeChanges(changes: Changes): string[] {
-  const { secret } = changes
-  const labels = secret === undefined ? LABELS : { ...LABELS, expires_at: `secret ${secret} ends` }
-  return Object.entries(labels).flatMap(([column, label]) => describeChange(label, changes[column]))
-}
+const describeChanges = (changes: Changes): string[] =>
+  Object.entries(LABELS).flatMap(([column, label]) => describeChange(label, changes[column]))
 
 /** The new value of a column, or the members that a set has gained and lost. */
 function describeChange(label: string, change: Changes[string] | undefined): string[] {
@@ -140,8 +135,7 @@ function describeChange(label: string, change: Changes[string] | undefined): str
     const [before, after] = change.map(describeValue)
     return [change[0] === null ? `${label} ${after}` : `${label} ${before} → ${after}`]
   }
-  if (typeof change !== 'object') return []
-  return Object.entries(change).map(([verb, ids]) => {
+  return Object.entries(change ?? {}).map(([verb, ids]) => {
     const more = ids.length > SHOWN_IDS ? ` and ${ids.length - SHOWN_IDS} more` : ''
     return `${label} ${verb} ${ids.slice(0, SHOWN_IDS).join(',')}${more}`
   })
@@ -149,7 +143,5 @@ function describeChange(label: string, change: Changes[string] | undefined): str
 
 function describeValue(value: string | boolean | null): string {
   if (value === null) return 'none'
-  // jsonb has instants with fractions of a second; commands print them to the second.
-  const [, instant] = /^(\d{4}-\d\d-\d\dT[\d:]{8})(?:\.\d+)?\+00:00$/.exec(String(value)) ?? []
-  return instant ? `${instant}Z` : `"${value}"`
+  return /^\d{4}-\d\d-\d\dT[\d:]{8}Z$/.test(String(value)) ? String(value) : `"${value}"`
 }

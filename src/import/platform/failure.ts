@@ -4,7 +4,7 @@ import { lineAt, type Query } from './queries.ts'
 
 /** Errors of the platform's database, in words: without its URL, and without values of rows. */
 
-/** What has its URL: PLATFORM_URL, --from-file or --from. */
+/** What has its URL: PLATFORM_URL, or the file of --from-file. */
 const THE_URL = 'the URL of the platform'
 
 /** The command that checks the connection and the queries, and loads nothing. */

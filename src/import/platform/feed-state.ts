@@ -1,18 +1,18 @@
 import type { TransactionSql } from 'postgres'
-import { NOBODY } from '../erased.ts'
-import { type Round, TABLE_OF } from '../record.ts'
-import type { Since } from './snapshot.ts'
+import { NOTHING_LEFT_OUT } from '../erased.ts'
+import { type Round, TABLE_OF } from '../source-rows.ts'
+import type { FeedPosition } from './snapshot.ts'
 
 /** The position of a feed after a round in which nothing was left out; a row of the table feeds. */
-export interface FeedState extends Since {
+export interface FeedState extends FeedPosition {
   /** The digest of each query by the name of its file. */
   queries: Record<string, string>
 }
 
 /** The position of a feed; undefined before its first round. */
 export async function readFeedState(sql: TransactionSql, feed: string): Promise<FeedState | undefined> {
-  const [row] = await sql<{ platform: string; startedAt: string; queries: string }[]>`
-    select platform, snapshot_at::text as "startedAt", queries::text from feeds where name = ${feed}`
+  const [row] = await sql<{ platform: string; snapshotAt: string; queries: string }[]>`
+    select platform, snapshot_at::text as "snapshotAt", queries::text from feeds where name = ${feed}`
   return row && { ...row, queries: JSON.parse(row.queries) as Record<string, string> }
 }
 
@@ -23,19 +23,19 @@ export async function readFeedState(sql: TransactionSql, feed: string): Promise<
 export async function writeFeedState(
   sql: TransactionSql,
   feed: string,
-  { platform, startedAt, queries }: FeedState,
+  { platform, snapshotAt, queries }: FeedState,
   { isComparison, leftOut }: Round,
 ): Promise<void> {
   await sql`
     insert into feeds as f (name, platform, snapshot_at, queries, left_out, compared_at)
-    values (${feed}, ${platform}, ${leftOut > 0 ? '-infinity' : startedAt}::text::timestamptz,
+    values (${feed}, ${platform}, ${leftOut > 0 ? '-infinity' : snapshotAt}::text::timestamptz,
       ${JSON.stringify(queries)}::text::jsonb, ${leftOut}, case when ${isComparison} then clock_timestamp() end)
     on conflict (name) do update set
       (succeeded_at, left_out, compared_at) =
         (excluded.succeeded_at, excluded.left_out, coalesce(excluded.compared_at, f.compared_at))`
   if (leftOut === 0)
     await sql`
-      update feeds set platform = ${platform}, snapshot_at = ${startedAt}::text::timestamptz,
+      update feeds set platform = ${platform}, snapshot_at = ${snapshotAt}::text::timestamptz,
         queries = ${JSON.stringify(queries)}::text::jsonb
       where name = ${feed}`
 }
@@ -49,7 +49,7 @@ export function nothingNew() {
     lines: 0,
     rejected: 0,
     reasons: [],
-    erased: NOBODY,
+    erased: NOTHING_LEFT_OUT,
     summary,
     unidentified: undefined,
     firstRejected: [],

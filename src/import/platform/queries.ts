@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
-import { TABLE_OF, TYPES, type Type } from '../record.ts'
+import { TABLE_OF, TYPES, type Type } from '../source-rows.ts'
 import { LINE_BREAK } from '../text.ts'
 
 /** A query on the platform's database: one select that gives the rows of a type. */

@@ -2,7 +2,7 @@ import type { Client } from '../../database/client.ts'
 import { timeoutError } from '../../database/failures.ts'
 import { findServer } from '../../database/server.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../database/url.ts'
-import { onTimeout } from '../../within.ts'
+import { onTimeout } from '../../timeouts.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
 import { type Query, rowsStatement } from './queries.ts'
 
@@ -18,20 +18,23 @@ const CANCEL_MS = 2000
  */
 const ROWS_TIMEOUT_MS = 10 * 60_000
 
-/** The last success of a feed, on which the changes of a round depend. */
-export interface Since {
+/** So long before the last snapshot rows are read again: they are stamped before they are committed. */
+const OVERLAP_SECONDS = 15 * 60
+
+/** Where a feed ended with its last success, on which the changes of a round depend. */
+export interface FeedPosition {
   /** The platform of that round, as Snapshot has it. */
   platform: string
-  /** The begin of its snapshot, by the platform's clock. */
-  startedAt: string
+  /** When its snapshot began, by the platform's clock. */
+  snapshotAt: string
 }
 
 /** One snapshot of the platform's database: all of its rows are of the same moment. */
 export interface Snapshot {
   /** The identity of the database, independent of its address. */
   platform: string
-  /** Its begin by the platform's clock; on a standby, the time of the data. A timestamptz as text. */
-  startedAt: string
+  /** When it began, by the platform's clock; on a standby, the time of the data. A timestamptz as text. */
+  snapshotAt: string
   /** The setting axport.since in queries: a timestamptz as text, or -infinity. */
   since: string
   /** The rows of a query as CSV. Reads no faster than the consumer takes. */
@@ -45,14 +48,13 @@ export interface Snapshot {
 /**
  * Connects, and begins a read-only snapshot.
  * @param last the last success; undefined to read all
- * @param overlap seconds before it that are read again
- * @param rowsTimeoutMs time for the next rows of a query; given by tests only
+ * @param overlapSeconds, rowsTimeoutMs given by tests only
  * @throws Failure for an invalid URL, or a platform that cannot be reached
  */
 export async function openSnapshot(
   text: string,
-  last: Since | undefined,
-  overlap: number,
+  last: FeedPosition | undefined,
+  overlapSeconds = OVERLAP_SECONDS,
   rowsTimeoutMs = ROWS_TIMEOUT_MS,
 ): Promise<Snapshot> {
   const url = read(text)
@@ -65,7 +67,7 @@ export async function openSnapshot(
     // What follows on another connection would not be of the snapshot.
     opened.seal()
     const cancelTimeout = onTimeout(CONNECT_TIMEOUT_MS, () => opened.destroy(timeoutError()))
-    const begun = await begin(opened, last, overlap).finally(cancelTimeout)
+    const begun = await begin(opened, last, overlapSeconds).finally(cancelTimeout)
     return {
       ...begun,
       copy: query => copy(opened, query, rowsTimeoutMs),
@@ -91,9 +93,9 @@ function read(text: string): PostgresUrl {
 
 async function begin(
   client: Client,
-  last: Since | undefined,
-  overlap: number,
-): Promise<Pick<Snapshot, 'platform' | 'startedAt' | 'since'>> {
+  last: FeedPosition | undefined,
+  overlapSeconds: number,
+): Promise<Pick<Snapshot, 'platform' | 'snapshotAt' | 'since'>> {
   const run = async <Row>(text: string, parameters: (string | null)[] = []) => {
     const [row] = (await client.send(text, parameters, { prepare: false }).rows) as Row[]
     return row as Row
@@ -105,9 +107,15 @@ async function begin(
   await run(CHECK_CLIENT)
   const { isAllowed } = await run<{ isAllowed: boolean }>(MAY_READ_SYSTEM)
   const { platform } = await run<{ platform: string }>(isAllowed ? SYSTEM : DATABASE)
-  const parameters = [last?.startedAt ?? null, last?.platform ?? null, platform, String(overlap), replayed]
-  const { since, startedAt } = await run<{ since: string; startedAt: string }>(SET_SINCE, parameters)
-  return { platform, since, startedAt }
+  const parameters = [
+    last?.snapshotAt ?? null,
+    last?.platform ?? null,
+    platform,
+    String(overlapSeconds),
+    replayed,
+  ]
+  const { since, snapshotAt } = await run<{ since: string; snapshotAt: string }>(SET_SINCE, parameters)
+  return { platform, since, snapshotAt }
 }
 
 /** Lets the server end the query of a killed feed. Some systems and older servers do not have the setting. */
@@ -139,7 +147,7 @@ const SET_SINCE = `
       else '-infinity'
     end, true) as since,
     case when pg_is_in_recovery() then least(now(), coalesce($5::text::timestamptz, '-infinity'))
-    else now() end::text as "startedAt"`
+    else now() end::text as "snapshotAt"`
 
 /** Read before the snapshot: a standby that catches up replays hours in a minute. */
 const REPLAYED = 'select pg_last_xact_replay_timestamp()::text as replayed'

@@ -1,5 +1,5 @@
 import { csvSource } from '../csv.ts'
-import type { RecordSource } from '../record.ts'
+import type { ImportSource } from '../source-rows.ts'
 import { type FeedState, readFeedState, writeFeedState } from './feed-state.ts'
 import type { Queries, Query } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
@@ -13,8 +13,8 @@ export interface PlatformOptions {
   feed: string
   /** Reads everything, and not only changes since the last success. */
   isFull: boolean
-  /** Seconds before the last snapshot that are read again: rows are stamped before they are committed. */
-  overlap: number
+  /** Given by tests only, see openSnapshot(). */
+  overlapSeconds?: number
   /** Cancels the running query at once. */
   signal?: AbortSignal
 }
@@ -23,8 +23,8 @@ export interface PlatformOptions {
  * The queries of a folder as one source: each gives the rows of a type as CSV, all in one snapshot. Parts are apart, as
  * in CSV files, and complete for each assessment.
  */
-export function platformSource(options: PlatformOptions): RecordSource {
-  const { url, queries, feed, isFull, overlap, signal } = options
+export function platformSource(options: PlatformOptions): ImportSource {
+  const { url, queries, feed, isFull, overlapSeconds, signal } = options
   const digests = Object.fromEntries(queries.queries.map(({ file, digest }) => [file, digest]))
   let state: FeedState | undefined
   /** Why everything is read although there is a state. */
@@ -50,15 +50,15 @@ export function platformSource(options: PlatformOptions): RecordSource {
         why = isFull || state === undefined ? undefined : changeOf(state.queries, digests)
       },
       async writeState(sql, round) {
-        const { platform, startedAt } = snapshot as Snapshot
-        await writeFeedState(sql, feed, { platform, startedAt, queries: digests }, round)
+        const { platform, snapshotAt } = snapshot as Snapshot
+        await writeFeedState(sql, feed, { platform, snapshotAt, queries: digests }, round)
       },
       isFull: () => snapshot?.since === '-infinity',
       since: () => snapshot?.since,
     },
     async *read(onBytes) {
       const last = isFull || why !== undefined ? undefined : state
-      snapshot = await openSnapshot(url, last, overlap)
+      snapshot = await openSnapshot(url, last, overlapSeconds)
       const { close, cancel, platform } = snapshot
       if (last && last.platform !== platform) why = 'all was read: the platform is another database now'
       const onAbort = () => void cancel()

@@ -92,7 +92,7 @@ export class Explainer {
     const token = tokenOf(scope)
     const { access, sets } = await requireAccess(this.pool, token)
     memory.noteAccess(token, access)
-    memory.noteSets(access.scope, sets)
+    memory.noteSets(access.scopeDigest, sets)
     for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
     // A page beyond the count finds the end of the list, and leaves no cursor.
     if (visited.length > 0) await read(this.pool, memory, scope, { ...query, offset: 1e9 })

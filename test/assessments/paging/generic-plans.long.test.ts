@@ -24,7 +24,7 @@ test.each(SORTED)(
     const token = tokenOf(broad)
     const { access, sets } = await requireAccess(many.database.sql, token)
     memory.noteAccess(token, access)
-    memory.noteSets(access.scope, sets)
+    memory.noteSets(access.scopeDigest, sets)
     for (const offset of [0, PAGE])
       await many.explainer.explainSent(sql => read(sql, memory, broad, { sort, order, offset }))
     const sent = await many.explainer.explainGeneric(sql =>

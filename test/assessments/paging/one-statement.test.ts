@@ -34,8 +34,8 @@ let pool: ServingDatabase
 function counting(opened: ServingDatabase): ServingDatabase {
   pool = opened
   const forRequest = pool.forRequest.bind(pool)
-  pool.forRequest = ((...requester) =>
-    noting(forRequest(...requester), text => sent.push(text))) as typeof forRequest
+  pool.forRequest = ((...bounds) =>
+    noting(forRequest(...bounds), text => sent.push(text))) as typeof forRequest
   const unsafe = pool.unsafe.bind(pool)
   pool.unsafe = (text, parameters, options) => {
     beside.push(text)

@@ -125,7 +125,7 @@ test('a statement reaches the far end of its page', async () => {
     const { access } = await requireAccess(pool, tokenOf(SCOPES[0]))
     const numbers = { count: 1e9, ofScope: 1e9, ofOrganizations: 1e9, ofProducts: 1e9, all: 1e9 }
     const list = new List({ version: null, isRecorded: false, isProven: false, ...numbers })
-    await memory.listOf(listKey(access.scope, {}), async () => list, {})
+    await memory.listOf(listKey(access.scopeDigest, {}), async () => list, {})
     await readPage(
       noting(pool.forRequest(PATIENT), text => sent.push(text)),
       memory,

@@ -130,5 +130,5 @@ test('an answer equals one state during its request, for any order of statements
       }
     },
   )
-  await holds(property, { runs: 15, thorough: 20 })
+  await holds(property, { runs: 8, thorough: 20 })
 })

@@ -242,8 +242,8 @@ describe('of requests for a list that nobody has counted,', () => {
     const { held, runner } = holding()
     const [first] = some(1, runner)
     await ready(held, 1)
-    const waiting = (patience: Parameters<typeof readPage>[4]) =>
-      readPage(runner, memory, tokenOf(SCOPE), listQuery(''), patience).then(
+    const waiting = (bounds: Parameters<typeof readPage>[4]) =>
+      readPage(runner, memory, tokenOf(SCOPE), listQuery(''), bounds).then(
         () => 'page',
         error => error.constructor.name,
       )

@@ -117,7 +117,7 @@ describe('the version', () => {
         floors.reached(isSame ? 'kept lists' : 'changed lists')
         if (!isSame) expect(await versionOf()).not.toBe(version)
       }),
-      { runs: 40, thorough: 60, floors },
+      { runs: 20, thorough: 60, floors },
     )
     const undone = database.sql
       .begin(async sql => {

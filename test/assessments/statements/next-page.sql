@@ -1,5 +1,5 @@
 select token.client_id as "clientId",
-  token.scope_digest as "scope",
+  token.scope_digest as "scopeDigest",
   cardinality(token.organization_ids) as "organizationCount",
   cardinality(token.product_ids) as "productCount",
   token.version as "version",

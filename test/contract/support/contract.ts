@@ -3,8 +3,8 @@ import { expectDocumented } from '../../support/expect-documented.ts'
 import type { Line } from '../../support/fixtures.ts'
 import * as http from '../../support/http.ts'
 import { exchange } from '../../support/raw.ts'
+import { startExecutable } from '../../support/served.ts'
 import { authorize, load, type TestService } from '../../support/service.ts'
-import { kindsOf, startKind } from './kinds.ts'
 
 export { type Answer, LIST, type ListBody, TOKEN } from '../../support/http.ts'
 
@@ -123,20 +123,20 @@ export class Api<I extends string> {
 }
 
 /**
- * Declares tests on the kinds of service, with `lines` and `integrations`. Requests use the first integration unless a
- * test names another. `coversEndpoint` is for the one file of each endpoint that runs on all kinds in `check`.
+ * Declares tests of the executable, with `lines` and `integrations`. Requests use the first integration unless a test
+ * names another.
  */
 export function contract<I extends string>(
   subject: string,
-  setup: { coversEndpoint?: boolean; lines: readonly Line[]; integrations: Record<I, Scope> },
+  setup: { lines: readonly Line[]; integrations: Record<I, Scope> },
   facts: (api: Api<I>) => void,
 ): void {
-  describe.each(kindsOf(setup.coversEndpoint))(`${subject} (%s)`, kind => {
+  describe(subject, () => {
     const names = Object.keys(setup.integrations) as I[]
     const api = new Api<I>(names[0] as I)
 
     beforeAll(async () => {
-      api.service = await startKind(kind)
+      api.service = await startExecutable()
       await load(api.service.sql, [...setup.lines])
       const clients: [I, Client][] = []
       for (const name of names) {

@@ -10,9 +10,9 @@ import { record, recorded } from '../../support/disclosures.ts'
 import { cleanUp } from '../../support/executable.ts'
 import { assessment, educator, ORGANIZATION, PROCTOR, PRODUCT, range, world } from '../../support/fixtures.ts'
 import { FlakyProxy } from '../../support/flaky-proxy.ts'
-import { type Credentials, newToken } from '../../support/http.ts'
+import type { Credentials } from '../../support/http.ts'
 import { holds } from '../../support/property.ts'
-import { type Served, serveWith } from '../../support/served.ts'
+import { firstToken, type Served, serveWith } from '../../support/served.ts'
 import { load } from '../../support/service.ts'
 import { randomBelow } from '../../support/tier.ts'
 import { until } from '../../support/until.ts'
@@ -118,7 +118,7 @@ class Deployment {
     const proxy = await FlakyProxy.start(cluster.url())
     const env = { DATABASE_URL: proxy.url, ...SETTINGS }
     const first = await serveWith([], env)
-    const token = await newToken(first.url, credentials)
+    const token = await firstToken(first.url, credentials)
     const deployment = new Deployment(cluster, proxy, new DisclosureClients(token, 6))
     deployment.services.push(first, await serveWith([], env), await serveWith([], env))
     deployment.#updateUrls()

@@ -111,24 +111,19 @@ test('the export has more than two pages, and fewer records than the database', 
   expect(ids.length).toBeLessThan(400)
 })
 
-test('docs/integrate/libraries.md has a row for every client with its styles, and with its version if it is a package of npm', async () => {
-  const path = join(import.meta.dir, '..', '..', '..', 'docs', 'integrate', 'libraries.md')
-  const page = await Bun.file(path).text()
-  const [, rows = ''] = /^\| client +\| version.*\n.*\n((?:\|.*\n)+)/m.exec(page) ?? []
-  const listed = rows
-    .trimEnd()
-    .split('\n')
-    .map(row => row.slice(1, -1).split('|'))
-    .map(cells => cells.map(cell => cell.trim()))
-    .map(([name, version, ...can]) => ({ name, version, styles: can.map(cell => cell.startsWith('yes')) }))
-  const columns = ['client_secret_basic', 'client_secret_post', 'JSON']
-  expect(listed).toEqual(
-    CLIENTS.map(({ name, version, styles }, index) => ({
-      name,
-      version: version ?? listed[index]?.version,
-      styles: columns.map(style => styles.includes(style)),
-    })),
+test('docs/integrate/reference.md names every client with its styles, and with its version if it is a package of npm', async () => {
+  const path = join(import.meta.dir, '..', '..', '..', 'docs', 'integrate', 'reference.md')
+  const page = (await Bun.file(path).text()).replaceAll(/\s+/g, ' ')
+  const [, names = '', styles = ''] =
+    /Tests run these OAuth libraries unmodified: (.*?)\. (Each sends .*?)\. /.exec(page) ?? []
+  const listed = names.replace('and of Debian 12 ', '').split(/, | and /)
+  expect(listed).toEqual(CLIENTS.map(({ name, version }) => (version ? `${name} ${version}` : name)))
+  const sendingJson = CLIENTS.filter(client => client.styles.includes('JSON')).map(({ name }) => name)
+  expect(styles).toBe(
+    `Each sends \`client_secret_basic\` and \`client_secret_post\`; ${sendingJson.join(' and ')} send JSON, too`,
   )
+  for (const client of CLIENTS)
+    expect(client.styles).toEqual(expect.arrayContaining(['client_secret_basic', 'client_secret_post']))
 })
 
 for (const client of CLIENTS) {

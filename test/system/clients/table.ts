@@ -43,7 +43,7 @@ const program = (file: string) => join(import.meta.dir, file)
 const python = has('/usr/bin/python3') ?? Bun.which('python3') ?? 'python3'
 const ruby = has('/usr/bin/ruby') ?? Bun.which('ruby') ?? 'ruby'
 
-/** The client libraries that docs/integrate/libraries.md lists. */
+/** The client libraries that docs/integrate/reference.md names. */
 export const CLIENTS: Client[] = [
   {
     ...npm('oauth4webapi'),

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { axport, type Running, serve } from '../../support/executable.ts'
-import { newToken, tryList } from '../../support/http.ts'
+import { tryList } from '../../support/http.ts'
 import { holds, type Runs } from '../../support/property.ts'
+import { firstToken } from '../../support/served.ts'
 import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
 import { provision } from '../../support/walk.ts'
 import { type Conversation, conversations, type Keys } from './hostile.ts'
@@ -31,7 +32,7 @@ export async function startTarget(): Promise<Target> {
   const service = await serve({ ...env, ...LIMITS })
   const ids = [...lines.matchAll(/"type":"assessment","id":(\d+)/g)].map(match => Number(match[1]))
   const { client_id: clientId, client_secret: clientSecret } = credentials
-  const token = await newToken(service.url, credentials)
+  const token = await firstToken(service.url, credentials)
   return { service, database, keys: { host: new URL(service.url).host, token, clientId, clientSecret, ids } }
 }
 

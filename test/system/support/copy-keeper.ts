@@ -39,8 +39,8 @@ export async function startNightlyScript({
   const database = await emptyDatabase()
   const sql = postgres(database.url, { max: 1, onnotice: () => {} })
   const [script = ''] = codeUnder('The script', 'sh', SYNC)
-  const [apply = ''] = codeUnder('Apply the changes', 'sql', SYNC)
-  const [, table = ''] = /^-- (create table .*;)$/m.exec(apply) ?? []
+  const [apply = ''] = codeUnder('The script', 'sql', SYNC)
+  const [, table = ''] = /^psql copy -c '(create table .*)'$/m.exec(SYNC) ?? []
   await sql.unsafe(table)
   writeFileSync(join(folder, 'nightly.sh'), script)
   writeFileSync(join(folder, 'apply.sql'), apply)
@@ -65,9 +65,9 @@ export async function startNightlyScript({
         FAIL_AT: failing,
         AXPORT_URL: baseUrl,
         AXPORT_CLIENT_ID: clientId,
-        AXPORT_CLIENT_SECRET: secret,
         COPY_URL: database.url,
       }
+      writeFileSync(join(folder, 'secret'), `${secret}\n`)
       const command = ['/bin/sh', 'nightly.sh', ...first, ...patience, ...options]
       const { code, stderr } = await ended(launch(command, { env, cwd: folder }), {})
       if (code === 0) isFirst = false

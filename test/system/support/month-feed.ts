@@ -100,18 +100,9 @@ export class MonthFeed {
       .map(line => JSON.parse(line) as Report)
   }
 
-  /** The arguments of a round. The overlap is the least that there is: no transaction of the platform is longer. */
+  /** The arguments of a round. */
   private args(...more: string[]): string[] {
-    const from = [
-      'import',
-      '--from-file',
-      this.urlFile,
-      '--queries',
-      this.queries,
-      '--overlap',
-      '1s',
-      '--json',
-    ]
+    const from = ['import', '--from-file', this.urlFile, '--queries', this.queries, '--json']
     return [...from, '--rejects', join(this.folder, 'rejects'), '--max-rejected', '60', ...more]
   }
 

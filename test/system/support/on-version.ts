@@ -10,15 +10,14 @@ const FILES = [
   'contract/list-search',
   'assessments/paging/page-statement',
   'import/import',
-  'import/check-plans',
-  'import/plans',
+  'import/check-plans.long',
   'db/read-model',
   'db/schema',
   'database/grant',
 ]
 
 /** Before a release, these run as well. */
-export const MORE_FILES = ['assessments/paging/race', 'database/settings.long']
+export const MORE_FILES = ['assessments/paging/race', 'database/settings.long', 'import/plans.long']
 
 /**
  * Runs the tests of the contract, of paging, of imports and of the schema on a server of this major version, and those

@@ -38,7 +38,9 @@ export class Writer {
     for (let state = 0; !this.#isOver; state++) {
       await this.#sql.begin(async sql => {
         await sql`update products set name = ${`State ${state}`} where id = ${PRODUCT}`
-        await sql`update assessments set legacy_record = id % 400 < ${legacyIn(state)}`
+        await sql`
+          update assessments set legacy_record = not legacy_record
+          where legacy_record <> (id % 400 < ${legacyIn(state)})`
         await sql`update organizations set name = ${`State ${state}`} where id = ${ORGANIZATION}`
       })
       this.committed[state] = performance.now()
@@ -96,7 +98,7 @@ export class Readers {
       this.seen.slowest = Math.max(this.seen.slowest, performance.now() - sentAt)
       if (status === 200) this.#judge(body as Page, isLegacy, sentAt)
       else this.seen.faults.add(`status ${status}`)
-      await Bun.sleep(10)
+      await Bun.sleep(40)
     }
   }
 

@@ -1,0 +1,117 @@
+// A real standby whose replay is paused. test/system/standbys.alone.long.test.ts also delays, freezes and promotes it.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { axport, cleanUp, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
+import { newToken } from '../support/http.ts'
+import { getList } from '../support/operator.ts'
+import { firstToken, type Served, serveWith } from '../support/served.ts'
+import { until } from '../support/until.ts'
+import { on, type Replicated, startReplicated } from '../system/support/replicated.ts'
+
+setDefaultTimeout(TEST_TIMEOUT_MS)
+
+let all: Replicated
+let service: Served
+let token: string
+
+beforeAll(async () => {
+  all = await startReplicated()
+  service = await serveWith([], { ...all.env, ADMIN_PORT: '0' })
+  token = await firstToken(service.url, all.credentials)
+  await untilUsed()
+})
+afterAll(async () => {
+  await cleanUp()
+  await all?.stop()
+})
+
+async function isUsed({ admin }: Served): Promise<boolean> {
+  return /^axport_standby_used 1$/m.test(await (await fetch(`${admin}/metrics`)).text())
+}
+const untilUsed = () =>
+  until(
+    'a page is read from the standby',
+    async () => (await getList(service.url, token)).status === 200 && (await isUsed(service)),
+    30_000,
+  )
+
+/** The name of the only product, as a page has it. */
+async function nameIn({ url }: Served): Promise<unknown> {
+  const { status, body } = await getList(url, token)
+  return status === 200 ? (body as { data: { assessment_name: string }[] }).data[0]?.assessment_name : status
+}
+
+const rename = (name: string) =>
+  on(all.primary, sql => sql`update products set name = ${name} where id = ${PRODUCT}`)
+
+/** Runs `work` while the standby replays nothing. */
+async function whilePaused(work: () => Promise<void>): Promise<void> {
+  await on(all.standby, sql => sql`select pg_wal_replay_pause()`)
+  await until('the replay is paused', () =>
+    on(all.standby, async sql => {
+      const [row] = await sql`select pg_get_wal_replay_pause_state() as state`
+      return row?.state === 'paused'
+    }),
+  )
+  await work().finally(() => on(all.standby, sql => sql`select pg_wal_replay_resume()`))
+}
+
+/** The statements that the service has sent last on each of its connections to the standby. */
+const statementsAtStandby = () =>
+  on(all.standby, async sql => {
+    const rows = await sql<{ query: string }[]>`
+      select query from pg_stat_activity where application_name = 'axport'`
+    return rows.map(({ query }) => query).join('\n')
+  })
+
+test('pages are read from the standby, and tokens are not looked up there', async () => {
+  await until('the standby reads a page', async () => {
+    await nameIn(service)
+    return (await statementsAtStandby()).includes('documents')
+  })
+  expect(await statementsAtStandby()).not.toContain('live_tokens')
+})
+
+test('a page of a version that the process has not seen at the primary is not sent', async () => {
+  await rename('Before')
+  await until('the standby has the change', async () => (await nameIn(service)) === 'Before', 30_000)
+  await whilePaused(async () => {
+    await rename('After')
+    // It has not seen at the primary what the standby still has.
+    const other = await serveWith([], { ...all.env, ADMIN_PORT: '0' })
+    await firstToken(other.url, all.credentials)
+    for (let page = 0; page < 5; page++) expect(await nameIn(other)).toBe('After')
+    await until('the standby is passed over', async () => !(await isUsed(other)))
+    expect(await nameIn(other)).toBe('After')
+    await other.end()
+  })
+  await untilUsed()
+  expect(await nameIn(service)).toBe('After')
+})
+
+test('a token, a scope and their end count at once, though the standby has not replayed them', async () => {
+  const integration = async (...args: string[]) => {
+    const { code, stdout } = await axport(['integration', ...args], {
+      env: { DATABASE_URL: all.primary.url() },
+    })
+    expect(code).toBe(0)
+    return stdout
+  }
+  await whilePaused(async () => {
+    const scope = ['--organizations', String(ORGANIZATION), '--products', String(PRODUCT)]
+    const { client_id, client_secret } = JSON.parse(await integration('create', 'New', ...scope, '--json'))
+    const newest = await newToken(service.url, { clientId: client_id, clientSecret: client_secret })
+    const status = async () => (await getList(service.url, newest)).status
+    expect(await status()).toBe(200)
+    await integration('scope', client_id, '--remove-organizations', String(ORGANIZATION))
+    expect(await status()).toBe(400)
+    await integration('disable', client_id)
+    expect(await status()).toBe(401)
+  })
+})
+
+test('without the standby the primary answers', async () => {
+  await all.standby.crash()
+  for (let page = 0; page < 3; page++) expect((await getList(service.url, token)).status).toBe(200)
+  await until('the standby is passed over', async () => !(await isUsed(service)))
+})
