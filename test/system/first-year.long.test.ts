@@ -128,6 +128,9 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
         async () => (await names()) === 'second\nsecond\n',
         30_000,
       )
+      // systemd watches the file again when the restarts have ended, which is later than the second answer.
+      const watcher = () => run('systemctl show -P SubState axport-certificate.path')
+      await until('the certificate is watched again', async () => (await watcher()) === 'waiting\n', 30_000)
       await place({ ...selfSigned('third'), key: selfSigned('other').key })
       await run(install)
       const result = () => run('systemctl show -P Result axport-certificate')
