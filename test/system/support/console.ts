@@ -48,7 +48,7 @@ function lineOf({ command, output }: Typed): string {
   if (!output.endsWith('\n^C')) return command
   const last = output.split('\n').at(-2) as string
   const shown = `until grep -qxF ${JSON.stringify(last)} .shown; do sleep 0.1; done`
-  return `${command} > .shown & ${shown}; kill -INT $!; wait $!; sed '/^${last}$/q' .shown; echo '^C'`
+  return `: > .shown; ${command} > .shown & ${shown}; kill -INT $!; wait $!; sed '/^${last}$/q' .shown; echo '^C'`
 }
 
 /** Runs commands in one shell, as somebody who types them. Returns what each printed, without the end of its last line. */
