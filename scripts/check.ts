@@ -67,7 +67,8 @@ const step = async (name: string, ...command: string[]) => {
 // none.
 const besides = Promise.all([
   step('format and lint', join(modules, '@biomejs', 'biome', 'bin', 'biome'), 'ci', ...colors),
-  step('types', join(modules, 'typescript', 'bin', 'tsc'), '--noEmit'),
+  // By default it checks what the files share once in each of four threads, which takes a third more processor time.
+  step('types', join(modules, 'typescript', 'bin', 'tsc'), '--noEmit', '--singleThreaded'),
 ])
 const isBuilt = await step('build', join(root, 'scripts', 'build.ts'), '--outfile', executable)
 const runs = await runTests(root, tier, executable, seedOfRun(), process.argv.includes('--update-timings'))

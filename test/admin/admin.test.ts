@@ -132,28 +132,6 @@ describe('/metrics about data', () => {
 })
 
 describe('/ready', () => {
-  test('warns of a lock for which pages wait, also while they hold all connections', async () => {
-    const running = await world.serve([], { STATEMENT_TIMEOUT: '4', DATABASE_POOL_SIZE: '1' })
-    const locks = async () => {
-      const answer = await fetch(`${running.admin}/ready`)
-      const { checks } = (await answer.json()) as { checks: { check: string; status: string }[] }
-      return { code: answer.status, ...checks.find(({ check }) => check === 'locks') }
-    }
-    expect(await locks()).toEqual({ code: 200, check: 'locks', status: 'ok' })
-    await whileBlocked(world.sql, async waiting => {
-      const pages = [list(running), list(running)]
-      await waiting(1)
-      await until('it warns', async () => (await locks()).status === 'warning')
-      const detail = expect.stringMatching(
-        /^process \d+ of Postgres locks export_records, or waits to; pages wait for it$/,
-      )
-      expect(await locks()).toMatchObject({ code: 200, detail })
-      expect(await Promise.all(pages)).toEqual([504, 504])
-    })
-    await until('the warning ends', async () => (await locks()).status === 'ok')
-    await running.end()
-  })
-
   test('reports a schema that is behind, and accepts one that is ahead and compatible', async () => {
     const running = await world.serve()
     const { sql } = world

@@ -1,24 +1,16 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { axport, cleanUp, errorLine } from '../support/executable.ts'
-import { getList, ids, newToken, provision, refusal, succeed, useTwoServices } from '../support/operator.ts'
+import { getList, ids, newToken, provision, succeed } from '../support/operator.ts'
 import { openTestDatabase } from '../support/service.ts'
 import { onTerminal } from '../support/terminal.ts'
+import { useIntegrations } from './use-integrations.ts'
 
 const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 
 afterAll(cleanUp)
 
-/** Two services, and commands on their database. */
-function useCommands() {
-  const services = useTwoServices()
-  const integration = (...args: string[]) => succeed(services.url, 'integration', ...args)
-  const refused = (...args: string[]) => refusal(services.url, 'integration', ...args)
-  const show = async (id: string) => JSON.parse(await integration('show', id, '--json'))
-  return { services, integration, refused, show }
-}
-
 describe('while two services run, axport integration', () => {
-  const { services, integration, refused, show } = useCommands()
+  const { services, integration, refused, show } = useIntegrations()
 
   test('create prints the credentials once, and they work immediately on every service', async () => {
     const scope = ['--organizations', ' 11, 10,10,', '--products', 'all']
@@ -120,7 +112,7 @@ describe('while two services run, axport integration', () => {
 })
 
 describe('axport integration', () => {
-  const { services, integration, refused, show } = useCommands()
+  const { services, integration, refused, show } = useIntegrations()
 
   test('create --json prints one object, and accepts empty sets', async () => {
     const credentials = JSON.parse(await integration('create', 'Empty', '--json'))
@@ -278,71 +270,6 @@ describe('axport integration', () => {
     expect((await show(clientId)).state).toBe('enabled')
     const right = await onTerminal(args, env, asks, clientId)
     expect(right).toEqual({ code: 0, shown: expect.stringContaining(`deleted ${name} (${clientId})\n`) })
-  })
-
-  test('describe changes name, purpose and contact, and history has the old values', async () => {
-    const options = ['--purpose', ' Recertification ', '--contact', 'hr@lakeside.example', '--json']
-    const { client_id: id } = JSON.parse(await integration('create', 'Described', ...options))
-    const now = await integration('describe', id, '--name', 'Renamed', '--purpose', 'Audit', '--no-contact')
-    expect(now).toBe('name           Renamed\npurpose        Audit\ncontact        none\n')
-    const shown = { name: 'Renamed', purpose: 'Audit', contact: null }
-    expect(JSON.parse(await integration('describe', id, '--purpose', 'Audit', '--json'))).toEqual({
-      client_id: id,
-      ...shown,
-    })
-    const [text, json] = [await integration('show', id), await integration('show', id, '--json')]
-    expect(text).toContain(`client id      ${id}\npurpose        Audit\nstate `)
-    expect(JSON.parse(json)).toMatchObject(shown)
-    expect(await integration('describe', id)).toBe(text)
-    expect(await integration('describe', id, '--json')).toBe(json)
-    const lines = (await integration('history', id)).split('\n')
-    expect(lines.slice(1)).toEqual([
-      expect.stringMatching(
-        new RegExp(
-          `^${INSTANT}  ${id}  Described +created .* name "Described"; purpose "Recertification"; contact "hr@`,
-        ),
-      ),
-      expect.stringMatching(
-        / {2}Renamed +described .* name "Described" → "Renamed"; purpose "Recertification" → "Audit"; contact "hr@lakeside.example" → none$/,
-      ),
-      '',
-    ])
-    const events = JSON.parse(await integration('history', '--json'))
-    expect(events.filter((event: { client_id: string }) => event.client_id === id)).toEqual([
-      expect.objectContaining({ event: 'created', purpose: 'Recertification' }),
-      expect.objectContaining({
-        at: expect.stringMatching(new RegExp(`^${INSTANT}$`)),
-        event: 'described',
-        purpose: 'Audit',
-        name: 'Renamed',
-        role: expect.any(String),
-        host: expect.any(String),
-        changes: {
-          name: ['Described', 'Renamed'],
-          purpose: ['Recertification', 'Audit'],
-          contact: ['hr@lakeside.example', null],
-        },
-      }),
-    ])
-    expect(await refused('history', 'Nobody1')).toStartWith('the history has no integration Nobody1: ')
-  })
-
-  test('history says what was meant as all, since when an integration is disabled, and which secret ends', async () => {
-    const created = await integration('create', 'Told', '--organizations', 'all', '--json')
-    const { client_id: id } = JSON.parse(created)
-    await integration('scope', id, '--organizations', '10', '--products', 'all')
-    await integration('disable', id)
-    await integration('enable', id)
-    await integration('rotate', id, '--grace', '1h')
-    const history = await integration('history', id)
-    for (const text of [
-      / created .*; organizations added 10,.*; meant as all organizations; secrets added \d+$/m,
-      / scope .* organizations removed .*; no longer meant as all organizations; products added .*; meant as all products$/m,
-      new RegExp(` disabled .* disabled since ${INSTANT}$`, 'm'),
-      new RegExp(` enabled .* disabled since ${INSTANT} → none$`, 'm'),
-      new RegExp(` rotated .* secrets added \\d+; the old secret ends ${INSTANT}$`, 'm'),
-    ])
-      expect(history).toMatch(text)
   })
 
   test('refuses an unknown integration or organization and names it', async () => {

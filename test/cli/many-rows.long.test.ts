@@ -5,7 +5,7 @@ import { tableOf } from '../../src/cli/output.ts'
 import { cleanUp, emptyFolder, shell } from '../support/executable.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
-const ROWS = 70_000
+const ROWS = 20_000
 
 let database: TestDatabase
 beforeAll(async () => {

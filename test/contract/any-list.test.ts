@@ -191,6 +191,6 @@ describe('any list request', () => {
         expect(await walk(token, question, size)).toEqual(oracle.documents(scope, question.asked))
       },
     )
-    await holds(property, { runs: 10, thorough: 30 })
+    await holds(property, { runs: 6, thorough: 30 })
   })
 })

@@ -9,8 +9,8 @@ import { holds } from '../support/property.ts'
 import { startExecutable } from '../support/served.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
 
-/** Fewer than MAX_REQUESTS, since a platform may have more ids than that. */
-const AT_ONCE = 50
+/** Less than the share of MAX_REQUESTS that one integration has: a platform may have more ids than that. */
+const AT_ONCE = 100
 
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 

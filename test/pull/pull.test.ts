@@ -12,7 +12,6 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { cleanUp } from '../support/executable.ts'
-import { FlakyProxy } from '../support/flaky-proxy.ts'
 import type { AssessmentRecord } from '../support/http.ts'
 import {
   documents,
@@ -163,49 +162,5 @@ describe('a pull', () => {
       expect([status, passing.lists.length]).toEqual([status, 12])
     })
     await Promise.all(pulls)
-  })
-
-  test('waits for Retry-After before it retries', async () => {
-    let refused = 0
-    let waited = 0
-    front.hook = n => {
-      if (n === 4) waited = performance.now() - refused
-      if (n !== 3) return
-      refused = performance.now()
-      return new Response('', { status: 503, headers: { 'retry-after': '1' } })
-    }
-    const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
-    expect(waited).toBeGreaterThanOrEqual(995)
-    expect(pauses).toEqual([[`${front.baseUrl}/api/v1/ax/assessments answered 503`, 1000]])
-  })
-
-  test.each(['0', new Date(0).toUTCString()])(
-    'does not retry at once, even if Retry-After is %s',
-    async retryAfter => {
-      front.hook = n =>
-        n === 3 ? new Response('', { status: 503, headers: { 'retry-after': retryAfter } }) : undefined
-      const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
-      expect(pauses).toEqual([[expect.any(String), expect.any(Number)]])
-      expect(pauses[0]?.[1]).toBeWithin(250, 501)
-    },
-  )
-
-  test('retries with growing pauses if the connection breaks in the middle of an answer', async () => {
-    const proxy = await FlakyProxy.start(front.baseUrl)
-    const baseUrl = new URL(proxy.url).origin
-    let cuts = 2
-    front.hook = n => {
-      if (n === 3)
-        proxy.setNetwork({ is: 'cutting', after: () => (cuts-- > 0 ? 5000 : Number.POSITIVE_INFINITY) })
-    }
-    const out = outputIn()
-    const { pauses } = await pullFrom(baseUrl, client, out).finally(() => proxy.stop())
-    expect(linesOf(out)).toEqual(expected)
-    // fetch of Bun retries once by itself after an error on a reused connection.
-    expect(pauses.length).toBeWithin(1, 3)
-    for (const [index, [reason, milliseconds]] of pauses.entries()) {
-      expect(reason).toBe(`${baseUrl} closed the connection`)
-      expect(milliseconds).toBeWithin(250 * 2 ** index, 500 * 2 ** index + 1)
-    }
   })
 })

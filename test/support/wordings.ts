@@ -13,9 +13,10 @@ export const NO_NUMBER = 'must be a whole number'
 /** The reason for which a setting is refused. */
 export const NO_PORT = 'must be a whole number from 0 to 65535'
 
-/** What the log says when the connection pool reaches no database, and when it does again. */
+/** What the log says when the connection pool reaches no database, when it does again, and when only some connections are left. */
 export const LOST = 'the database cannot be reached'
 export const FOUND = 'the database can be reached again'
+export const NO_FURTHER = 'the database takes no further connection'
 
 /** Why a statement or a command failed whose connection was cut, and why one did that needed space. */
 export const CUT = 'the connection to the database was lost'

@@ -79,10 +79,10 @@ test('pages are read from the standby, and access and tokens from the primary', 
 test('a standby whose replay is paused is passed over within ten seconds, and used again when it goes on', async () => {
   await on(all.standby, sql => sql`select pg_wal_replay_pause()`)
   await untilPassedOver()
-  await read(3)
+  await read(1)
   await on(all.standby, sql => sql`select pg_wal_replay_resume()`)
   await untilUsed()
-  await read(2)
+  await read(1)
   expectRight(readers.take())
 })
 
@@ -97,7 +97,7 @@ test('a standby that is three seconds behind is used, and one that is fifteen se
   expect(behind.oldest).toBeGreaterThan(2000)
   await delay('15s')
   await untilPassedOver()
-  await read(10)
+  await read(3)
   expect(await isUsed()).toBe(false)
   await delay('0')
   await untilUsed()
@@ -107,20 +107,20 @@ test('a standby that is three seconds behind is used, and one that is fifteen se
 test('a frozen standby costs a request about a second, and is used again when it goes on', async () => {
   const frozen = await stopProcesses(all.standby)
   await untilPassedOver()
-  await read(5)
+  await read(3)
   for (const pid of frozen) signal(pid, 'SIGCONT')
   await untilUsed()
-  await read(2)
+  await read(1)
   expectRight(readers.take())
 })
 
 test('with the standby killed the primary answers, and the standby is used again when it is back', async () => {
   await all.standby.crash()
   await untilPassedOver()
-  await read(3)
+  await read(2)
   await all.standby.restart()
   await untilUsed()
-  await read(2)
+  await read(1)
   expectRight(readers.take())
 })
 
@@ -148,8 +148,8 @@ test('a scope and a token count as they are at the primary, whatever the standby
     '--json',
   )
   const other = JSON.parse(stdout)
-  await delay('5s')
-  await read(6)
+  await delay('3s')
+  await read(4)
   await untilUsed()
   const newest = await newToken(service.url, other)
   expect((await getList(service.url, newest)).status).toBe(200)

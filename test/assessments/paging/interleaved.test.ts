@@ -183,5 +183,5 @@ test('on both of two services, every answer equals the oracle for the data and t
       }
     },
   )
-  await holds(property, { runs: 3, thorough: 7 })
+  await holds(property, { runs: 2, thorough: 7 })
 })

@@ -40,7 +40,7 @@ export class Writer {
         await sql`update products set name = ${`State ${state}`} where id = ${PRODUCT}`
         await sql`
           update assessments set legacy_record = not legacy_record
-          where legacy_record <> (id % 400 < ${legacyIn(state)})`
+          where legacy_record <> (id % 200 < ${legacyIn(state)})`
         await sql`update organizations set name = ${`State ${state}`} where id = ${ORGANIZATION}`
       })
       this.committed[state] = performance.now()
@@ -49,7 +49,7 @@ export class Writer {
   }
 }
 
-const legacyIn = (state: number) => 200 + (state % STATES)
+const legacyIn = (state: number) => 100 + (state % STATES)
 
 /** What clients have seen. */
 export interface Seen {
