@@ -6,8 +6,9 @@ import { everything, importLines, staleRecords, useDatabase } from '../support/i
 import { Floors, holds } from '../support/property.ts'
 
 /**
- * A model of an import in memory. A line is a whole record. Lines for one id must be equal. The file is loaded if the result is complete and consistent. Lines of erased people are left
- * out; a person whom other assessments need is kept without a name.
+ * A model of an import in memory. A line is a whole record. Lines for one id must be equal. The file is loaded if the
+ * result is complete and consistent. Lines of erased people are left out; a person whom other assessments need is kept
+ * without a name, until the first load after the last of them is gone.
  */
 interface Line {
   type: 'organization' | 'product' | 'user' | 'assessment'
@@ -35,7 +36,9 @@ type Erased = Map<number, Set<number>>
  * The world after the lines, and the erased people whose lines were left out; undefined if lines contradict
  * each other.
  */
-function after(world: World, lines: Line[], erased: Erased): { next: World; left: Set<number> } | undefined {
+function after(before: World, lines: Line[], erased: Erased): { next: World; left: Set<number> } | undefined {
+  const isKept = (line: Line) => line.type !== 'user' || !erased.has(line.id) || isNeeded(before, line.id)
+  const world: World = new Map([...before].filter(([, line]) => isKept(line)))
   const next = new Map(world)
   const left = new Set<number>()
   const gone = new Set<number>()
@@ -99,14 +102,17 @@ function without(world: World, user: number, erased: Erased): World {
   const seen = [...(erased.get(user) ?? []), ...theirs.map(({ id }) => id)]
   erased.set(user, new Set(seen))
   const key = `user ${user}`
-  const isNeeded = [...next.values()].some(
-    line => line.type === 'assessment' && partsOf(line).some(({ proctor_id }) => proctor_id === user),
-  )
-  if (isNeeded) next.set(key, nobody(user))
+  if (isNeeded(next, user)) next.set(key, nobody(user))
   // Also a row without a name, which an earlier erasure has left for an assessment that is gone.
   else next.delete(key)
   return next
 }
+
+/** Whether the person has proctored an assessment. */
+const isNeeded = (world: World, user: number) =>
+  [...world.values()].some(
+    line => line.type === 'assessment' && partsOf(line).some(({ proctor_id }) => proctor_id === user),
+  )
 
 const NEEDED = ['user_id', 'organization_id', 'product_id', 'certified_at'] as const
 
