@@ -8,7 +8,7 @@ import { on } from './operations.ts'
 const FILES = [
   'contract/any-list',
   'contract/list-search',
-  'assessments/paging/page-statement',
+  'assessments/paging/page-statement.long',
   'import/import',
   'import/check-plans.long',
   'db/read-model',

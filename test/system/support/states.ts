@@ -49,7 +49,7 @@ export class Writer {
   }
 }
 
-const legacyIn = (state: number) => 100 + (state % STATES)
+const legacyIn = (state: number) => 110 + (state % STATES)
 
 /** What clients have seen. */
 export interface Seen {
