@@ -74,9 +74,10 @@ describe('over HTTP', () => {
     const proxies = (count: number) => '10.1.2.3, '.repeat(count)
     expect((await ask(`203.0.113.9, ${proxies(6500)}10.0.0.7`)).status).toBe(200)
     expect((await ask(`203.0.113.9, ${proxies(6600)}10.0.0.7`)).status).toBe(431)
+    // The end of the process is the end of its log.
+    await running.end()
     const lines = running.log().filter(({ msg }) => msg === 'request')
     expect(lines.map(({ status, address }) => [status, address])).toEqual([[200, '203.0.113.9']])
-    await running.end()
   })
 })
 
