@@ -158,7 +158,7 @@ describe('an import', () => {
       expect(result.problems).not.toBeEmpty()
       for (const { line } of result.problems) expect(line).toBeWithin(1, REFERENCED.length + lines.length + 1)
     })
-    await holds(property, { runs: 15, floors })
+    await holds(property, { runs: 45, floors })
   })
 
   // Servers differ in their white space. If the database refuses a character, its code is the id in the

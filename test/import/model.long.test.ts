@@ -62,11 +62,12 @@ function after(before: World, lines: Line[], erased: Erased): { next: World; lef
     }
     const whose = ownerOf(line, world, erased)
     const isBad = !line.deleted && !isComplete(line)
-    if (isBad && (whose === undefined || world.has(key))) return undefined
+    if (isBad && whose === undefined) return undefined
     if (whose !== undefined) {
       left.add(whose)
       erased.get(whose)?.add(line.id)
-      next.delete(key)
+      // A bad line that names an erased person is left out: what is stored stays with its owner.
+      if (!isBad) next.delete(key)
     } else if (line.deleted) {
       next.delete(key)
       if (line.type === 'user') gone.add(line.id)
