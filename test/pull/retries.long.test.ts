@@ -1,71 +1,46 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { cleanUp } from '../support/executable.ts'
+import { describe, expect, test } from 'bun:test'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
-import {
-  documents,
-  type Front,
-  linesOf,
-  outputIn,
-  provisionSample,
-  pullFrom,
-  startFront,
-} from '../support/pull.ts'
-import { startService, type TestService } from '../support/service.ts'
+import { linesOf, outputIn, pullFrom, usePullSource } from '../support/pull.ts'
 
-let service: TestService
-let front: Front
-let client: { clientId: string; clientSecret: string }
-
-beforeAll(async () => {
-  service = await startService()
-  client = await provisionSample(service)
-})
-afterAll(async () => {
-  await service?.close()
-  await cleanUp()
-})
-beforeEach(() => {
-  front = startFront(service)
-})
-afterEach(() => front.stop())
+const source = usePullSource()
 
 describe('a pull', () => {
   test('waits for Retry-After before it retries', async () => {
     let refused = 0
     let waited = 0
-    front.hook = n => {
+    source.front.hook = n => {
       if (n === 4) waited = performance.now() - refused
       if (n !== 3) return
       refused = performance.now()
       return new Response('', { status: 503, headers: { 'retry-after': '1' } })
     }
-    const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
+    const { pauses } = await pullFrom(source.front.baseUrl, source.client, outputIn())
     expect(waited).toBeGreaterThanOrEqual(995)
-    expect(pauses).toEqual([[`${front.baseUrl}/api/v1/ax/assessments answered 503`, 1000]])
+    expect(pauses).toEqual([[`${source.front.baseUrl}/api/v1/ax/assessments answered 503`, 1000]])
   })
 
   test.each(['0', new Date(0).toUTCString()])(
     'does not retry at once, even if Retry-After is %s',
     async retryAfter => {
-      front.hook = n =>
+      source.front.hook = n =>
         n === 3 ? new Response('', { status: 503, headers: { 'retry-after': retryAfter } }) : undefined
-      const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
+      const { pauses } = await pullFrom(source.front.baseUrl, source.client, outputIn())
       expect(pauses).toEqual([[expect.any(String), expect.any(Number)]])
       expect(pauses[0]?.[1]).toBeWithin(250, 501)
     },
   )
 
   test('retries with growing pauses if the connection breaks in the middle of an answer', async () => {
-    const proxy = await FlakyProxy.start(front.baseUrl)
+    const proxy = await FlakyProxy.start(source.front.baseUrl)
     const baseUrl = new URL(proxy.url).origin
     let cuts = 2
-    front.hook = n => {
+    source.front.hook = n => {
       if (n === 3)
         proxy.setNetwork({ is: 'cutting', after: () => (cuts-- > 0 ? 5000 : Number.POSITIVE_INFINITY) })
     }
     const out = outputIn()
-    const { pauses } = await pullFrom(baseUrl, client, out).finally(() => proxy.stop())
-    expect(linesOf(out)).toEqual(await documents(service))
+    const { pauses } = await pullFrom(baseUrl, source.client, out).finally(() => proxy.stop())
+    expect(linesOf(out)).toEqual(source.expected)
     // fetch of Bun retries once by itself after an error on a reused connection.
     expect(pauses.length).toBeWithin(1, 3)
     for (const [index, [reason, milliseconds]] of pauses.entries()) {

@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Form } from '../../src/pull/formats.ts'
@@ -44,6 +45,35 @@ async function startPullStage() {
       await cleanUp()
     },
   }
+}
+
+/** What a test pulls from. */
+interface PullSource {
+  service: TestService
+  client: { clientId: string; clientSecret: string }
+  /** The lines that a pull must write. */
+  expected: string[]
+  /** A new one for each test. */
+  front: Front
+}
+
+/** A service with sample assessments behind a front server, for the tests of one file. It is empty until they run. */
+export function usePullSource(): PullSource {
+  const source = {} as PullSource
+  beforeAll(async () => {
+    source.service = await startService()
+    source.client = await provisionSample(source.service)
+    source.expected = await documents(source.service)
+  })
+  afterAll(async () => {
+    await source.service.close()
+    await cleanUp()
+  })
+  beforeEach(() => {
+    source.front = startFront(source.service)
+  })
+  afterEach(() => source.front.stop())
+  return source
 }
 
 /** All records of a service as JSON that match a query in the spelling of contract F1, by the oracle. */
