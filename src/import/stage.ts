@@ -42,8 +42,11 @@ async function createStaging(sql: TransactionSql): Promise<void> {
   }
 }
 
-/** Rows of one round trip: its cost vanishes, and two batches take little memory. */
-const BATCH = 5000
+/**
+ * Rows of one COPY for each table. It takes several turns of the event loop, during which the next rows are read: of fewer rows
+ * a load would wait for Postgres, and of more it takes more memory.
+ */
+const BATCH = 10_000
 
 /** What is staged. */
 export interface Staged {
