@@ -129,7 +129,7 @@ describe('A compressed answer', () => {
     expect(body).toBe(expected)
   })
 
-  test('leaves its connection usable for hundreds of requests, including HEAD and errors', async () => {
+  test('leaves its connection usable for a hundred requests, including HEAD and errors', async () => {
     const bearer = `Authorization: Bearer ${client.token}`
     const cycle: [request: string[], status: number][] = [
       [[`GET ${LIST}?page=20 HTTP/1.1`, bearer, 'Accept-Encoding: gzip'], 200],
@@ -140,7 +140,7 @@ describe('A compressed answer', () => {
       [[`GET ${LIST}?page=20&offset=40 HTTP/1.1`, bearer], 200],
     ]
     const connection = dial(service.baseUrl)
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 17; round++) {
       const bodies: Buffer<ArrayBuffer>[] = []
       for (const [request, status] of cycle) {
         connection.write([...request, 'Host: x', '', ''].join('\r\n'))

@@ -69,7 +69,8 @@ describe('the OpenAPI document', () => {
   })
 
   test('passes all recommended rules of the linter, including warnings', async () => {
-    const config = await createConfig({ extends: ['recommended-strict'] })
+    // As YAML: an object takes two seconds to type-check.
+    const config = await createConfig('extends: [recommended-strict]')
     const lint = async (source: string) =>
       (await lintFromString({ source, absoluteRef: 'openapi.json', config })).map(
         ({ ruleId, message, location }) => `${ruleId}: ${message} at ${location[0]?.pointer}`,

@@ -1,13 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import postgres from 'postgres'
 import { readQueries } from '../../src/import/platform/queries.ts'
-import { cluster } from '../support/cluster.ts'
 import { cleanUp } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { everything, idsOf, staleRecords, useDatabase } from '../support/import.ts'
-import { exported, QUERIES, round, usePlatform } from '../support/platform-example.ts'
+import { exported, round, usePlatform } from '../support/platform-example.ts'
 import { queriesWith, usersQuery } from '../support/platform-queries.ts'
 import { until } from '../support/until.ts'
 import { folderOf } from './csv-files.ts'
@@ -88,22 +84,6 @@ describe('a feed from a platform', () => {
     expect(fewer.since).toBe('-infinity')
   })
 
-  test('reads everything after its URL names another database', async () => {
-    await feed()
-    await database.sql`update feeds set platform = 'another'`
-    expect(await feed()).toMatchObject({
-      since: '-infinity',
-      notes: ['all was read: the platform is another database now'],
-    })
-  })
-
-  test('reads back to before the present if the clock of the platform was set back', async () => {
-    await feed()
-    await database.sql`update feeds set snapshot_at = snapshot_at + interval '5 hours'`
-    const { since } = await feed()
-    expect(Date.parse(since as string)).toBeLessThan(Date.now() - 800_000)
-  })
-
   test('does not advance after a dry run', async () => {
     await feed({}, { dryRun: true })
     expect(await database.sql`select from feeds`).toBeEmpty()
@@ -129,40 +109,6 @@ describe('a feed from a platform', () => {
     expect(await messageOf(sync(10))).toContain('--sync would remove 1 of 6 organizations')
     expect(await sync(20)).toMatchObject({ loaded: true, summary: { organizations: { deleted: 1 } } })
     expect(await idsOf(database.sql, 'organizations')).toEqual([1, 2, 3, 4, 5])
-  })
-
-  test('leaves types without a query unchanged', async () => {
-    await feed()
-    const queries = queriesWith({
-      'users.sql': `${usersQuery('', { name: "'n'" })};\n-- the end`,
-      'assessments.sql': undefined,
-      'assessment_parts.sql': undefined,
-    })
-    expect(await feed({ queries }, { sync: { percent: 10 } })).toMatchObject({
-      loaded: true,
-      summary: { users: { updated: 40 } },
-    })
-    expect((await idsOf(database.sql, 'assessments')).length).toBeGreaterThan(100)
-  })
-
-  test('refuses an assessment that had parts and now has neither parts nor a proctor', async () => {
-    await feed()
-    const parts = readFileSync(join(QUERIES, 'assessment_parts.sql'), 'utf8')
-    const queries = queriesWith({ 'assessment_parts.sql': parts.replace(/;\s*$/, ' and false;') })
-    const result = await feed({ queries })
-    expect(result.loaded || result.problems[0]?.reason).toMatch(
-      /^proctor_id is missing, and there is no part/,
-    )
-  })
-
-  test('refuses a part whose assessment the queries do not return, and keeps the stored parts', async () => {
-    await feed()
-    const queries = queriesWith({
-      'assessments.sql': `${readFileSync(join(QUERIES, 'assessments.sql'), 'utf8').replace(/;\s*$/, '')} where false`,
-    })
-    const result = await feed({ queries })
-    expect(result.loaded || result.problems[0]?.reason).toMatch(/is not given by assessments.sql/)
-    expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
   test('reports the file and line of an error in a query, loads nothing, and closes its connection', async () => {
@@ -264,33 +210,5 @@ describe('the platform of a feed', () => {
     })
     await sql`drop owned by axport_reads`
     await sql`drop role axport_reads`
-  })
-
-  test('may be slower than the timeouts in its URL', async () => {
-    const url = `${platform.url}?options=${['statement_timeout', 'idle_in_transaction_session_timeout', 'lock_timeout'].map(name => `-c%20${name}%3D100`).join('%20')}`
-    const queries = folderOf({ 'organizations.sql': `select 1 as id, 'x' || pg_sleep(0.3)::text as name` })
-    expect(await messageOf(round(database.sql, url, { queries, feed: 'slow' }))).toBe('it was loaded')
-  })
-
-  test('may have another encoding; a text that its encoding does not allow is refused', async () => {
-    const admin = postgres((await cluster()).url(), { max: 1, onnotice: () => {} })
-    const inEncoding = async (encoding: string, text: string) => {
-      const name = `${new URL(platform.url).pathname.slice(1)}_${encoding.toLowerCase()}`
-      await admin.unsafe(
-        `create database ${name} template template0 encoding '${encoding}' lc_collate 'C' lc_ctype 'C'`,
-      )
-      const url = new URL(platform.url)
-      url.pathname = `/${name}`
-      const queries = folderOf({ 'organizations.sql': `select 1 as id, ${text} as name` })
-      return await messageOf(round(database.sql, url.href, { queries, feed: encoding })).finally(() =>
-        admin.unsafe(`drop database ${name} with (force)`),
-      )
-    }
-    expect(await inEncoding('LATIN1', `convert_from('\\xe9', 'LATIN1')`)).toBe('it was loaded')
-    expect([...(await database.sql`select name from organizations where id = 1`)]).toEqual([{ name: 'é' }])
-    expect(await inEncoding('SQL_ASCII', `convert_from('\\xe9', 'SQL_ASCII')`)).toMatch(
-      /^organizations\.sql: invalid byte sequence for encoding … \(SQLSTATE 22021\): a text is not in the encoding/,
-    )
-    await admin.end()
   })
 })

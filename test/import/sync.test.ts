@@ -77,7 +77,6 @@ describe('an import with --sync', () => {
 
   test.each([
     ['a tenth', { percent: 10 }, 2, 3],
-    ['a quarter', { percent: 25 }, 5, 6],
     ['three', { count: 3 }, 3, 4],
   ] as const)('removes at most %s of a type', async (_, sync, allowed, refused) => {
     await importLines(database.sql, ...range(1, 20).map(id => educator(id)))
