@@ -18,7 +18,7 @@ export function openSource(file: string): ImportSource {
   }
 }
 
-const readFile = (path: string) => reading(path, () => createReadStream(path, { highWaterMark: 64 * 1024 }))
+const readFile = (path: string) => reading(path, () => createReadStream(path))
 
 /** A generator, so that nothing is opened before its first bytes are read. */
 async function* reading(name: string, open: () => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -43,8 +43,8 @@ async function createStaging(sql: TransactionSql): Promise<void> {
 }
 
 /**
- * Rows of one COPY for each table. It takes several turns of the event loop, during which the next rows are read: of fewer rows
- * a load would wait for Postgres, and of more it takes more memory.
+ * Rows that are staged at a time, by a COPY for each table, while the next ones are read. With fewer, a load waits longer for
+ * Postgres; with more, it takes more memory.
  */
 const BATCH = 10_000
 
