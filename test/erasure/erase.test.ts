@@ -131,22 +131,28 @@ describe('an erasure', () => {
     expect((await database.sql`select from users where first_name = ${WORD}`).count).toBe(1)
   })
 
-  test.each([
-    ['a new name', `update users set name = 'Xenia', email = 'x' where id = 600`],
-    ['an assessment', `insert into assessments values (10, 600, 10, 1, now())`],
-    ["a change of an assessment's educator", 'update assessments set user_id = 600 where id = 50'],
-  ])('lasts after %s by SQL, which is not exported and goes with the next refresh', async (_, statement) => {
-    await erase(database.sql, XENIA)
-    await database.sql.unsafe(statement)
-    const exported = (await mentions()).filter(row => row.startsWith('export_'))
-    const theirs = () => database.sql`select id from export_records where user_id = ${XENIA}`
-    expect([exported, [...(await theirs())]]).toEqual([[], []])
-    await refresh(database.sql, () => {})
-    expect(await database.sql`select from assessments where user_id = ${XENIA}`).toBeEmpty()
-    const [row] = await database.sql`select name, email from users where id = ${XENIA}`
-    expect(row).toEqual({ name: 'Erased person', email: '' })
-    expect(await staleRecords(database.sql)).toBeEmpty()
-  })
+  test.each<[string, string, number[]]>([
+    [
+      'a new name',
+      `update users set name = 'Xenia', first_name = 'Xenia', email = 'x' where id = 600`,
+      [30, 40, 50],
+    ],
+    ['an assessment', `insert into assessments values (10, 600, 10, 1, now())`, [30, 40, 50]],
+    ["a change of an assessment's educator", 'update assessments set user_id = 600 where id = 50', [30, 40]],
+  ])(
+    'lasts after %s by SQL, which is not exported and goes with the next refresh',
+    async (_, statement, ids) => {
+      await erase(database.sql, XENIA)
+      await database.sql.unsafe(statement)
+      expect((await mentions()).filter(row => row.startsWith('export_'))).toEqual([])
+      expect(await idsOf(database.sql, 'export_records')).toEqual(ids)
+      await refresh(database.sql, () => {})
+      expect(await database.sql`select from assessments where user_id = ${XENIA}`).toBeEmpty()
+      const [row] = await database.sql`select name, email from users where id = ${XENIA}`
+      expect(row).toEqual({ name: 'Erased person', email: '' })
+      expect(await staleRecords(database.sql)).toBeEmpty()
+    },
+  )
 
   test('waits for a running import, and removes the rows that it loads', async () => {
     await database.sql`truncate organizations, products, users, assessments, assessment_parts`

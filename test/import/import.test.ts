@@ -14,6 +14,7 @@ import {
 } from '../support/fixtures.ts'
 import {
   everything,
+  idsOf,
   importLines,
   importText,
   importWith,
@@ -63,6 +64,12 @@ describe('an import', () => {
     expect(await importText(database.sql, EXAMPLE)).toMatchObject({ loaded: true, lines: 7 })
     expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
     expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('loads every row of 12,000, which are staged in several batches', async () => {
+    const many = Array.from({ length: 12_000 }, (_, at) => organization(at + 1))
+    expect(await importLines(database.sql, ...many)).toMatchObject({ loaded: true, lines: 12_000 })
+    expect(await idsOf(database.sql, 'organizations')).toEqual(many.map(({ id }) => id))
   })
 
   test('accepts lines in any order, also a reference before its target', async () => {
