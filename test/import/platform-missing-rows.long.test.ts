@@ -1,18 +1,12 @@
-import { beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { useTestDatabase } from '../support/hooks.ts'
 import { idsOf, staleRecords } from '../support/import.ts'
-import { QUERIES, round, usePlatform } from '../support/platform-example.ts'
+import { QUERIES } from '../support/platform-example.ts'
 import { queriesWith, usersQuery } from '../support/platform-queries.ts'
+import { useFeed } from './use-feed.ts'
 
-const database = useTestDatabase()
-const platform = usePlatform()
-beforeEach(async () => {
-  await database.sql`delete from feeds`
-})
-const feed = (reading: Parameters<typeof round>[2] = {}, options: Parameters<typeof round>[3] = {}) =>
-  round(database.sql, platform.url, reading, options)
+const { database, feed } = useFeed()
 
 describe('a feed whose queries return less than there is', () => {
   test('leaves types without a query unchanged', async () => {

@@ -1,30 +1,26 @@
-import { beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { cluster } from '../support/cluster.ts'
-import { useTestDatabase } from '../support/hooks.ts'
-import { round, usePlatform } from '../support/platform-example.ts'
+import { round } from '../support/platform-example.ts'
 import { folderOf } from './csv-files.ts'
+import { useFeed } from './use-feed.ts'
 
-const database = useTestDatabase()
-const platform = usePlatform()
-beforeEach(async () => {
-  await database.sql`delete from feeds`
-})
+const { database, platform, feed } = useFeed()
 
 describe('the server of a platform', () => {
   test('may be another one by now: everything is read', async () => {
-    await round(database.sql, platform.url)
+    await feed()
     await database.sql`update feeds set platform = 'another'`
-    expect(await round(database.sql, platform.url)).toMatchObject({
+    expect(await feed()).toMatchObject({
       since: '-infinity',
       notes: ['all was read: the platform is another database now'],
     })
   })
 
   test('may have its clock set back: rows are read back to before the present', async () => {
-    await round(database.sql, platform.url)
+    await feed()
     await database.sql`update feeds set snapshot_at = snapshot_at + interval '5 hours'`
-    const { since } = await round(database.sql, platform.url)
+    const { since } = await feed()
     expect(Date.parse(since as string)).toBeLessThan(Date.now() - 800_000)
   })
 

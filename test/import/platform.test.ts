@@ -1,12 +1,12 @@
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { readQueries } from '../../src/import/platform/queries.ts'
 import { cleanUp } from '../support/executable.ts'
-import { useTestDatabase } from '../support/hooks.ts'
 import { everything, idsOf, staleRecords, useDatabase } from '../support/import.ts'
 import { exported, round, usePlatform } from '../support/platform-example.ts'
 import { queriesWith, usersQuery } from '../support/platform-queries.ts'
 import { until } from '../support/until.ts'
 import { folderOf } from './csv-files.ts'
+import { useFeed } from './use-feed.ts'
 
 afterAll(cleanUp)
 
@@ -20,14 +20,7 @@ const messageOf = async (work: Promise<unknown>) =>
   )
 
 describe('a feed from a platform', () => {
-  // Not emptied before each test: to find all rows unchanged takes a round half as long as to load them.
-  const database = useTestDatabase()
-  const platform = usePlatform()
-  beforeEach(async () => {
-    await database.sql`delete from feeds`
-  })
-  const feed = (reading: Parameters<typeof round>[2] = {}, options: Parameters<typeof round>[3] = {}) =>
-    round(database.sql, platform.url, reading, options)
+  const { database, platform, feed } = useFeed()
   const failure = (files: Record<string, string | undefined>) =>
     messageOf(feed({ queries: queriesWith(files) }))
 
