@@ -25,7 +25,7 @@ const id = customType<{ data: string; driverData: string }>({ dataType: () => 'b
 /** drizzle makes identities of its own type alone. */
 const identity = (name: string) => bigint(name, { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity()
 const timestamptz = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
-const digest = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' })
+const digest = customType<{ data: string; driverData: string }>({ dataType: () => 'bytea' })
 
 export const organizations = pgTable('organizations', {
   id: id('id').primaryKey(),

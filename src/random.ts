@@ -10,7 +10,7 @@ export function randomText(length: number): string {
   return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
 }
 
-/** The digest of a secret or a token, which is what the database stores: 32 bytes. */
-export function sha256(text: string): Buffer {
-  return hash('sha256', text, 'buffer')
+/** The digest of a secret or a token, which is what the database stores: 32 bytes as Postgres writes them, in hex after \x. */
+export function sha256(text: string): string {
+  return `\\x${hash('sha256', text, 'hex')}`
 }

@@ -13,12 +13,7 @@ import { LastUse } from './last-use.ts'
 import { requestBounds } from './request-bounds.ts'
 
 /** Answers a request from the database, with what is remembered of pages. */
-type Read = (
-  db: Runner,
-  memory: PageMemory,
-  tokenDigest: Uint8Array,
-  bounds: RequestBounds,
-) => Promise<Answer>
+type Read = (db: Runner, memory: PageMemory, tokenDigest: string, bounds: RequestBounds) => Promise<Answer>
 
 /**
  * What is the same for every request with a token: its integration's share of the requests in work, the form of errors, the
@@ -29,7 +24,7 @@ export function apiHandler(db: ServingDatabase, counters: Counters) {
   const memory = new PageMemory(counters)
   const recorder = new DisclosureRecorder(db)
   const lastUse = new LastUse(db)
-  return async (request: Request, tokenDigest: Buffer, read: Read): Promise<Answer> => {
+  return async (request: Request, tokenDigest: string, read: Read): Promise<Answer> => {
     const bounds = requestBounds(request, db.bounds)
     const clientId = memory.accessOf(tokenDigest)?.clientId ?? NOBODY
     const { admission, refusals } = exchangeOf(request).service
@@ -55,7 +50,7 @@ export function apiHandler(db: ServingDatabase, counters: Counters) {
  * A 401 with whose token it was, for the log: the client gets the same answer for each token that is not live. It takes a
  * statement more, which does not wait for a connection when others need them.
  */
-async function named(db: Runner, tokenDigest: Buffer, error: unknown): Promise<unknown> {
+async function named(db: Runner, tokenDigest: string, error: unknown): Promise<unknown> {
   if (!(error instanceof HttpError) || error.httpStatus !== 401) return error
   const ended = await endedToken(db, tokenDigest).catch(() => undefined)
   if (!ended) return error

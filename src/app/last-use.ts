@@ -19,11 +19,10 @@ export class LastUse {
   constructor(private readonly database: Database) {}
 
   /** A note that fails is written again with the next use, a minute later. */
-  note(tokenDigest: Buffer): void {
+  note(tokenDigest: string): void {
     if (this.database.writes.isReadOnly) return
-    const key = tokenDigest.toString('base64')
-    if (this.noted.get(key)) return
-    this.noted.set(key, true)
+    if (this.noted.get(tokenDigest)) return
+    this.noted.set(tokenDigest, true)
     noteUse(this.database, { token: tokenDigest }).catch(() => {})
   }
 }

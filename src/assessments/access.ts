@@ -21,7 +21,7 @@ export function invalidToken(token: 'absent' | 'presented'): HttpError {
 }
 
 /** A token's digest, which the statement of the request checks. Throws HttpError 401 for none or for another form. */
-export function tokenDigestOf(token: string): Buffer {
+export function tokenDigestOf(token: string): string {
   if (token === '') throw invalidToken('absent')
   if (!/^[A-Za-z0-9]{43}$/.test(token)) throw invalidToken('presented')
   return sha256(token)
@@ -33,7 +33,7 @@ export function unprovisioned(missing: 'tenant' | 'product', clientId: string): 
 }
 
 /** Looks a token up for a request that reads nothing else, or that is the first of its token. Throws HttpError 401 or 400. */
-export async function requireAccess(db: Runner, token: Uint8Array): Promise<{ access: Access; sets: Sets }> {
+export async function requireAccess(db: Runner, token: string): Promise<{ access: Access; sets: Sets }> {
   const [found] = await lookUp(db, { token })
   const row = LIVE.read(found)
   const access = accessOf(row)
@@ -69,5 +69,5 @@ const LIVE = rowOf({
   products: sql`token.product_ids`,
 })
 
-const lookUp = rawStatement<{ token: Uint8Array }>(sql`
+const lookUp = rawStatement<{ token: string }>(sql`
   select ${LIVE.list} from live_tokens as token where token.digest = ${sql.placeholder('token')}::bytea`)

@@ -19,7 +19,7 @@ import type { Standby } from './standby.ts'
 export async function listAssessments(
   db: Runner,
   memory: PageMemory,
-  tokenDigest: Uint8Array,
+  tokenDigest: string,
   bounds: RequestBounds,
   query: ListQuery,
   pairs: Pair[],
@@ -43,7 +43,7 @@ export async function listAssessments(
 export async function retrieveAssessment(
   db: Runner,
   memory: PageMemory,
-  tokenDigest: Uint8Array,
+  tokenDigest: string,
   id: string,
 ): Promise<Answer> {
   const [found] = await retrieve(db, { id, token: tokenDigest })
@@ -74,7 +74,7 @@ const retrieve = rawStatement(sql`
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
 /** Answers with the error only if the token is live and its integration is provisioned (docs/decisions.md, "Answers"). */
-export async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
+export async function refuse(db: Runner, tokenDigest: string, error: HttpError): Promise<Answer> {
   const { access } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId: access.clientId })
 }

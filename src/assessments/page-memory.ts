@@ -34,12 +34,12 @@ export class PageMemory {
   }
 
   /** The last access of a token. */
-  accessOf(tokenDigest: Uint8Array): Access | undefined {
-    return this.tokens.get(keyOf(tokenDigest))
+  accessOf(tokenDigest: string): Access | undefined {
+    return this.tokens.get(tokenDigest)
   }
 
-  noteAccess(tokenDigest: Uint8Array, access: Access): void {
-    this.tokens.set(keyOf(tokenDigest), access)
+  noteAccess(tokenDigest: string, access: Access): void {
+    this.tokens.set(tokenDigest, access)
   }
 
   /** The sets of a scope: its digest never has others. */
@@ -95,13 +95,10 @@ export class PageMemory {
   }
 }
 
-/** The key of a token in memory. */
-export const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
-
 /** The key of a list. A digest: a key must be short and contain no names. */
 export function listKey(scopeDigest: string, filter: Filter): string {
   const filters = JSON.stringify(filter)
-  return filters === '{}' ? scopeDigest : sha256(scopeDigest + filters).toString('base64')
+  return filters === '{}' ? scopeDigest : sha256(scopeDigest + filters)
 }
 
 /** Resolves when the work of another request is over, however it ends. */

@@ -66,7 +66,7 @@ export async function readPageBy(
 export function readPage(
   db: Runner,
   memory: PageMemory,
-  token: Uint8Array,
+  token: string,
   query: ListQuery,
   bounds?: RequestBounds,
 ): Promise<Page> {
@@ -83,7 +83,7 @@ export function readPage(
 async function scopeOf(
   db: Runner,
   memory: PageMemory,
-  token: Uint8Array,
+  token: string,
 ): Promise<{ access: Access; sets: Sets }> {
   const access = memory.accessOf(token)
   const sets = access && memory.setsOf(access.scopeDigest)

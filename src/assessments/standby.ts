@@ -75,7 +75,7 @@ export class Standby {
   async page(
     primary: Runner,
     memory: PageMemory,
-    token: Uint8Array,
+    token: string,
     query: ListQuery,
     bounds: RequestBounds,
   ): Promise<Page> {
@@ -91,7 +91,7 @@ export class Standby {
   async #pageHere(
     primary: Runner,
     memory: PageMemory,
-    token: Uint8Array,
+    token: string,
     query: ListQuery,
     { signal }: RequestBounds,
   ): Promise<Page | undefined> {
@@ -169,7 +169,7 @@ const SILENT = 'it does not answer within a second'
 const FAILED = 'its statements fail'
 
 /** Looks the token up, with the state. @throws HttpError 401 or 400 */
-async function stateOf(db: Runner, memory: PageMemory, token: Uint8Array): Promise<PageState> {
+async function stateOf(db: Runner, memory: PageMemory, token: string): Promise<PageState> {
   const [found] = await readState(db, { token })
   const row = STATE_ROW.read(found)
   const access = accessOf(row)
@@ -180,7 +180,7 @@ async function stateOf(db: Runner, memory: PageMemory, token: Uint8Array): Promi
   return { ...scope, version: text(row.version), recording: isRecorded(row.recording, access.clientId) }
 }
 
-const readState = rawStatement<{ token: Uint8Array }>(STATE_SQL)
+const readState = rawStatement<{ token: string }>(STATE_SQL)
 
 const readVersion = rawStatement<Record<string, never>>(sql`
   select ${exportVersion.version} from ${exportVersion}`)

@@ -21,7 +21,7 @@ function valueType(oid: number, parse: (text: string) => unknown): PostgresType 
 /** Arrays have one dimension; a bigint or a date stays text. Without these, postgres.js asks for the array types. */
 export const VALUE_TYPES = {
   boolean: valueType(16, isTrue),
-  bytea: valueType(17, text => Buffer.from(text.slice(2), 'hex')),
+  bytea: valueType(17, asIs),
   booleans: valueType(1000, arrayOf(isTrue)),
   integers: valueType(1007, arrayOf(Number)),
   texts: valueType(1009, arrayOf(asIs)),
@@ -39,7 +39,6 @@ export function asText(value: ParameterOrJSON<never>): ParameterOrJSON<never> {
     const quoted = (item: unknown) => `"${String(item).replaceAll(/["\\]/g, '\\$&')}"`
     return `{${value.map(quoted).join(',')}}`
   }
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
   return typeof value === 'boolean' ? String(value) : value
 }
 

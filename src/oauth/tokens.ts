@@ -47,7 +47,7 @@ export async function tryIssuing(db: Runner): Promise<void> {
 const ofToken = eq(t.digest, sql.placeholder('token'))
 
 /** Records that a token and its secret were used, at most once a minute: a write takes longer than reading a page. */
-export const noteUse = statement<{ token: Uint8Array }, never>(
+export const noteUse = statement<{ token: string }, never>(
   build
     .update(s)
     .set({ lastUsedAt: NOW })
@@ -62,13 +62,13 @@ export const noteUse = statement<{ token: Uint8Array }, never>(
 /** Why a token that is kept is not live, and whose it is; undefined for any other. For operators alone. */
 export async function endedToken(
   db: Runner,
-  token: Uint8Array,
+  token: string,
 ): Promise<{ clientId: string; why: string } | undefined> {
   const [row] = await selectEnded(db, { token })
   return row
 }
 
-const selectEnded = statement<{ token: Uint8Array }, { clientId: string; why: string }>(
+const selectEnded = statement<{ token: string }, { clientId: string; why: string }>(
   build
     .select({
       clientId: sql`${i.clientId}`.as('clientId'),
@@ -90,7 +90,7 @@ const selectEnded = statement<{ token: Uint8Array }, { clientId: string; why: st
  * disk, or on a standby: if a crash takes the token, its client gets 401 and asks for another one.
  */
 const insertToken = statement<
-  { token: Uint8Array; client: string; secret: Uint8Array; lifetime: number },
+  { token: string; client: string; secret: string; lifetime: number },
   { createdAt: string | null }
 >(sql`
   with issued as (
@@ -105,7 +105,7 @@ const insertToken = statement<
   union all
   select null from ${i} where ${i.clientId} = ${sql.placeholder('client')} and not exists (select from issued)`)
 
-const insertExpired = statement<{ token: Uint8Array }, never>(
+const insertExpired = statement<{ token: string }, never>(
   build
     .insert(t)
     .values({ digest: sql.placeholder('token'), secretId: 0n, expiresAt: NOW })

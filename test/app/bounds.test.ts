@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import postgres from 'postgres'
+import { openDatabase } from '../../src/database/database.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
 import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
@@ -145,9 +146,9 @@ describe('a request gets', () => {
 
   test('a connection although another integration waits for more than it may have', async () => {
     await start({ size: 4 })
-    const operator = postgres(database.url, { max: 1 })
-    const other = await createIntegration(operator, 'Other', [String(ORGANIZATION)], [String(PRODUCT)])
-    await operator.end()
+    const operator = await openDatabase(database.url, 1)
+    const other = await createIntegration(operator.sql, 'Other', [String(ORGANIZATION)], [String(PRODUCT)])
+    await operator.close()
     const token = await newToken(service.url, other)
     // The earlier use of a token has added the token to the page memory.
     expect((await service.list()).status).toBe(200)

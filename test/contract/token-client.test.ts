@@ -199,7 +199,7 @@ contract('The client', setup, api => {
 /** Calls `use` while the main integration also has this secret, of which the database has only the digest. */
 async function withSecret(api: Api<Clients>, secret: string, use: () => Promise<void>): Promise<void> {
   const { sql } = api.service
-  const digest = createHash('sha256').update(secret).digest()
+  const digest = `\\x${createHash('sha256').update(secret).digest('hex')}`
   await sql`
     insert into integration_secrets (integration_id, digest)
     select id, ${digest} from integrations where client_id = ${api.clients.main.clientId}`

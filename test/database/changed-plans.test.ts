@@ -22,7 +22,7 @@ afterAll(async () => {
 
 /** A value of each kind that statements of the service have as parameters. */
 const VALUES = {
-  digest: Buffer.from([0, 1, 0x5c, 0x78, 255]),
+  digest: '\\x00015c78ff',
   yes: true,
   no: false,
   ids: ['1', '9007199254740993'],

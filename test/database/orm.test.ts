@@ -33,7 +33,7 @@ test('so is an error within a transaction', async () => {
     .begin(tx =>
       orm(tx)
         .update(s)
-        .set({ digest: Buffer.from(SECRET) })
+        .set({ digest: SECRET })
         .where(eq(s.id, -1n))
         .then(() => orm(tx).execute(sql`select ${SECRET}::int`)),
     )

@@ -141,8 +141,8 @@ export class Client {
   private async revoke(kind: 'revoke' | 'expire', a: number): Promise<void> {
     const token = this.tokens[a % this.tokens.length] as Token
     const digest = sha256(token.text)
-    if (kind === 'revoke') await this.db`delete from access_tokens where digest = ${digest}`
-    else await this.db`update access_tokens set expires_at = now() where digest = ${digest}`
+    if (kind === 'revoke') await this.db`delete from access_tokens where digest = ${digest}::text::bytea`
+    else await this.db`update access_tokens set expires_at = now() where digest = ${digest}::text::bytea`
     token.isRevoked = true
   }
 

@@ -1,9 +1,12 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { requireAccess } from '../../../src/assessments/access.ts'
+import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { sha256 } from '../../../src/random.ts'
 import { holds } from '../../support/property.ts'
 import { useDatabase } from './database.ts'
+import { Explainer, types } from './explain.ts'
 
 /** The rules of the database for valid tokens and secrets, and for the digest of a scope. */
 
@@ -79,21 +82,21 @@ describe('a live secret and a live token', () => {
   const TOKEN = sha256('token')
   const SECRET = sha256('secret')
 
+  const FILL = `
+    insert into integrations (client_id, name, organization_ids, product_ids) values ('one', 'One', '{5,7}', '{9}'),
+      ('other', 'Other', '{1}', '{2}');
+    insert into integration_secrets (integration_id, digest)
+      select id, case client_id when 'one' then sha256('secret') else sha256('another') end from integrations;
+    insert into access_tokens (digest, secret_id, expires_at)
+      select case digest when sha256('secret') then sha256('token') else sha256('anothers') end, id, now() + interval '1 minute'
+      from integration_secrets`
+
   beforeEach(async () => {
-    await db.sql.unsafe(`
-      truncate integrations restart identity cascade;
-      insert into integrations (client_id, name, organization_ids, product_ids) values ('one', 'One', '{5,7}', '{9}'),
-        ('other', 'Other', '{1}', '{2}');
-      insert into integration_secrets (integration_id, digest)
-        select id, case client_id when 'one' then sha256('secret') else sha256('another') end from integrations;
-      truncate access_tokens;
-      insert into access_tokens (digest, secret_id, expires_at)
-        select case digest when sha256('secret') then sha256('token') else sha256('anothers') end, id, now() + interval '1 minute'
-        from integration_secrets`)
+    await db.sql.unsafe(`truncate integrations, integration_secrets, access_tokens restart identity; ${FILL}`)
   })
 
-  const secret = async () => await db.sql`select * from live_secrets where digest = ${SECRET}`
-  const token = async () => await db.sql`select * from live_tokens where digest = ${TOKEN}`
+  const secret = async () => await db.sql`select * from live_secrets where digest = ${SECRET}::text::bytea`
+  const token = async () => await db.sql`select * from live_tokens where digest = ${TOKEN}::text::bytea`
   const LIVE = { client_id: 'one', organization_ids: ['5', '7'], product_ids: ['9'] }
 
   test('have the client id and the scope of their integration in the view and the service', async () => {
@@ -165,6 +168,17 @@ describe('a live secret and a live token', () => {
     await db.sql`
       update integration_secrets set integration_id = (select id from integrations where client_id = 'other')`
     expect(await token()).toMatchObject([{ client_id: 'other', organization_ids: ['1'] }])
+  })
+
+  test('are joined without a hash table, also in tables that were vacuumed when they were empty', async () => {
+    await db.sql`truncate integrations, integration_secrets, access_tokens restart identity`
+    await db.sql`vacuum integrations, integration_secrets, access_tokens`
+    await db.sql.unsafe(FILL)
+    const explainer = Explainer.create(db.url)
+    const sent = await explainer.explainSent(sql => retrieveAssessment(sql, new PageMemory(), TOKEN, '1'))
+    await explainer.end()
+    const joins = types(sent.flatMap(({ whole }) => whole)).filter(type => /Loop|Join/.test(type))
+    expect(joins).toEqual(['Nested Loop', 'Nested Loop', 'Nested Loop'])
   })
 
   test.each(['read committed', 'repeatable read', 'serializable'])(

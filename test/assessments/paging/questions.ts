@@ -82,13 +82,13 @@ export async function issueTokens(db: Sql, ...scopes: Scope[]): Promise<void> {
     await db`
       with integration as (
         insert into integrations (client_id, name, organization_ids, product_ids)
-        values (${digest.toString('hex')}, 'Scope', ${scope.organizations.map(String)}, ${scope.products.map(String)})
+        values (${digest.slice(2)}, 'Scope', ${scope.organizations.map(String)}, ${scope.products.map(String)})
         on conflict (client_id) do nothing returning id
       ), secret as (
-        insert into integration_secrets (integration_id, digest) select id, ${digest} from integration returning id
+        insert into integration_secrets (integration_id, digest) select id, ${digest}::text::bytea from integration returning id
       )
       insert into access_tokens (digest, secret_id, expires_at)
-      select ${digest}, id, now() + interval '1 hour' from secret`
+      select ${digest}::text::bytea, id, now() + interval '1 hour' from secret`
   }
 }
 

@@ -4,6 +4,7 @@ import { requireAccess } from '../../../src/assessments/access.ts'
 import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { Runner } from '../../../src/database/statement.ts'
+import { sha256 } from '../../../src/random.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { read } from './explain.ts'
 import { scopeOf, useManyRecords } from './many-records.ts'
@@ -13,6 +14,8 @@ import { scopeOf, useManyRecords } from './many-records.ts'
 const many = useManyRecords()
 /** A scope of 400 of 500 organizations and 35 of 40 products. */
 let broad: Scope
+/** Of no token. */
+const NOBODYS = sha256('')
 
 beforeAll(async () => {
   // So many integrations and live tokens that a scan of all would be expensive.
@@ -27,9 +30,9 @@ beforeAll(async () => {
     analyze integrations, integration_secrets, access_tokens`)
   // Each connection plans the look-ups first, and the planner reads indexes as well.
   for (let time = 0; time < 10; time++) {
-    await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)).catch(() => {}))
+    await many.explainer.scansOf(sql => requireAccess(sql, NOBODYS).catch(() => {}))
     await many.explainer.scansOf(sql =>
-      retrieveAssessment(sql, new PageMemory(), Buffer.alloc(32), '1').catch(() => {}),
+      retrieveAssessment(sql, new PageMemory(), NOBODYS, '1').catch(() => {}),
     )
   }
   const organizations = many.organizations.filter((_, at) => at % 5 !== 0)
@@ -37,7 +40,7 @@ beforeAll(async () => {
 })
 
 describe('a token is looked up by three keys', () => {
-  const token = () => Buffer.from(new Bun.CryptoHasher('sha256').update('token1001').digest())
+  const token = () => sha256('token1001')
   const BY_KEYS = [
     { table: 'access_tokens', all: 0, byIndex: 1 },
     { table: 'integration_secrets', all: 0, byIndex: 1 },
@@ -89,7 +92,7 @@ describe('a token is looked up by three keys', () => {
 
   test('and by one key if the token does not exist', async () => {
     const scans = await many.explainer.scansOf(async sql => {
-      expect(await requireAccess(sql, Buffer.alloc(32)).catch(error => error)).toMatchObject({
+      expect(await requireAccess(sql, NOBODYS).catch(error => error)).toMatchObject({
         httpStatus: 401,
       })
     })
