@@ -27,8 +27,8 @@ export function tokenDigestOf(token: string): string {
   return sha256(token)
 }
 
-/** The 400 of an integration without organizations or products (contract A4, A5). */
-export function unprovisioned(missing: 'tenant' | 'product', clientId: string): HttpError {
+/** The 400 of an integration without organizations or products (contract A4, A5). @param missing 'tenant' or 'product' */
+export function unprovisioned(missing: string, clientId: string): HttpError {
   return apiError(400, `Invalid or missing ${missing} ids`, {}, { clientId })
 }
 
@@ -47,8 +47,7 @@ export async function requireAccess(db: Runner, token: string): Promise<{ access
 export const ACCESS = {
   clientId: sql`token.client_id`,
   scopeDigest: sql`token.scope_digest`,
-  organizationCount: sql`cardinality(token.organization_ids)`,
-  productCount: sql`cardinality(token.product_ids)`,
+  missing: sql`case 0 when cardinality(token.organization_ids) then 'tenant' when cardinality(token.product_ids) then 'product' end`,
 }
 
 export type AccessRow = NamedRow<keyof typeof ACCESS>
@@ -57,8 +56,8 @@ export type AccessRow = NamedRow<keyof typeof ACCESS>
 export function accessOf(row: AccessRow): Access {
   const [clientId, scopeDigest] = [text(row.clientId), text(row.scopeDigest)]
   if (clientId === null || scopeDigest === null) throw invalidToken('presented')
-  if (text(row.organizationCount) === '0') throw unprovisioned('tenant', clientId)
-  if (text(row.productCount) === '0') throw unprovisioned('product', clientId)
+  const missing = text(row.missing)
+  if (missing !== null) throw unprovisioned(missing, clientId)
   return { clientId, scopeDigest }
 }
 

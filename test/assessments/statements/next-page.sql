@@ -1,7 +1,6 @@
 select token.client_id as "clientId",
   token.scope_digest as "scopeDigest",
-  cardinality(token.organization_ids) as "organizationCount",
-  cardinality(token.product_ids) as "productCount",
+  case 0 when cardinality(token.organization_ids) then 'tenant' when cardinality(token.product_ids) then 'product' end as "missing",
   token.version as "version",
   token.recording as "recording",
   counted.count as "count",
