@@ -47,7 +47,10 @@ export async function requireAccess(db: Runner, token: string): Promise<{ access
 export const ACCESS = {
   clientId: sql`token.client_id`,
   scopeDigest: sql`token.scope_digest`,
-  missing: sql`case 0 when cardinality(token.organization_ids) then 'tenant' when cardinality(token.product_ids) then 'product' end`,
+  missing: sql`case
+    when cardinality(token.organization_ids) = 0 then 'tenant'
+    when cardinality(token.product_ids) = 0 then 'product'
+  end`,
 }
 
 export type AccessRow = NamedRow<keyof typeof ACCESS>

@@ -5,7 +5,7 @@ import { ServingDatabase } from './pool.ts'
 import { findServer, openClient } from './server.ts'
 import type { CommandSql } from './transact.ts'
 import { type PostgresUrl, readPostgresUrl } from './url.ts'
-import { VALUE_TYPES } from './value-types.ts'
+import { DIGEST_TYPE } from './value-types.ts'
 
 /** An open database. */
 export interface Database {
@@ -35,9 +35,10 @@ const FOR_COMMANDS = {
 
 /**
  * Planner settings for requests, whose data is in memory or on an SSD. With the default random_page_cost of 4, a search
- * reads and sorts all records instead of using an index. With 1.1, a token is looked up by a hash join, whose start takes a
- * tenth of the time that Postgres needs for a record. Workers of parallel plans take their cores from other requests: on two
- * busy cores the count of a search for one letter took 1,500 ms with them, and 440 ms without.
+ * reads and sorts all records instead of using an index. With 1.1, a token is joined by a hash table if the small tables were
+ * vacuumed when they were empty, and its start takes a tenth of Postgres' time for a record. Workers of parallel plans take
+ * their cores from other requests: on two busy cores the count of a search for one letter took 1,500 ms with them, and 440 ms
+ * without.
  */
 export const SERVING = {
   ...HIDING_NOTHING,
@@ -60,7 +61,7 @@ export async function openDatabase(
   interruption = new Interruption(),
 ): Promise<Database> {
   const read = () => readPostgresUrl(typeof given === 'string' ? given : given())
-  const options = { max: poolSize, fetch_types: true, types: { bytea: VALUE_TYPES.bytea } }
+  const options = { max: poolSize, fetch_types: true, types: DIGEST_TYPE }
   const found = await findServer(read(), CONNECT_TIMEOUT_MS, {
     optional: FOR_COMMANDS,
     client: options,

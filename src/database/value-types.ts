@@ -29,6 +29,9 @@ export const VALUE_TYPES = {
   dates: valueType(1182, arrayOf(asIs)),
 }
 
+/** For a client without VALUE_TYPES that reads or writes digests: they are text, as sha256() returns it. */
+export const DIGEST_TYPE = { bytea: VALUE_TYPES.bytea }
+
 /**
  * A parameter as Postgres reads it; numbers and null stay as they are. An array becomes {"1","a \"quoted\" one"}. It has
  * no null: with array_nulls = off Postgres would read the text "null".

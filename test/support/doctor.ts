@@ -2,7 +2,7 @@ import { afterEach } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { openDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { VALUE_TYPES } from '../../src/database/value-types.ts'
+import { DIGEST_TYPE } from '../../src/database/value-types.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { freshDatabase } from './cluster.ts'
 import { errorLine } from './executable.ts'
@@ -33,7 +33,7 @@ export function useHealthyDatabases(): () => Promise<HealthyDatabase> {
   })
   return async () => {
     const { url, drop } = await freshDatabase('healthy', prepare)
-    const sql = postgres(url, { max: 1, onnotice: () => {}, types: { bytea: VALUE_TYPES.bytea } })
+    const sql = postgres(url, { max: 1, onnotice: () => {}, types: DIGEST_TYPE })
     cleanups.push(async () => {
       await sql.end({ timeout: 0 })
       await drop()

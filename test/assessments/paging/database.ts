@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import type { Runner } from '../../../src/database/statement.ts'
-import { VALUE_TYPES } from '../../../src/database/value-types.ts'
+import { DIGEST_TYPE } from '../../../src/database/value-types.ts'
 import { openTestDatabase } from '../../support/service.ts'
 import { runnerOn } from './runners.ts'
 import { reset } from './world.ts'
@@ -31,7 +31,7 @@ export function useDatabase(records?: number): PagingDatabase {
     client = postgres(db.url, {
       max: 1,
       onnotice: () => {},
-      types: { bytea: VALUE_TYPES.bytea },
+      types: DIGEST_TYPE,
       debug: (_connection, text) => db.sent.push(text),
     })
     db.pool = runnerOn(client)

@@ -4,7 +4,7 @@ import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { ListQuery, Sort } from '../../../src/contract.ts'
 import { SERVING } from '../../../src/database/database.ts'
-import { VALUE_TYPES } from '../../../src/database/value-types.ts'
+import { DIGEST_TYPE } from '../../../src/database/value-types.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 import { runnerOn } from './runners.ts'
@@ -73,7 +73,7 @@ export class Explainer {
       max: 1,
       onnotice: () => {},
       connection: settings,
-      types: { bytea: VALUE_TYPES.bytea },
+      types: DIGEST_TYPE,
       debug: (_connection, text, parameters) => this.sent.push({ text, parameters: [...parameters] }),
     })
   }

@@ -1,6 +1,9 @@
 select token.client_id as "clientId",
   token.scope_digest as "scopeDigest",
-  case 0 when cardinality(token.organization_ids) then 'tenant' when cardinality(token.product_ids) then 'product' end as "missing",
+  case
+    when cardinality(token.organization_ids) = 0 then 'tenant'
+    when cardinality(token.product_ids) = 0 then 'product'
+  end as "missing",
   token.version as "version",
   token.recording as "recording",
   counted.count as "count",
