@@ -47,5 +47,6 @@ export const allOf = (all: SQL[]): SQL => sql.join(all, and)
 const and = sql`
       and `
 
-/** Filters that leave few records, which an index finds: a walk along the sort key might read all others first. */
-export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']
+/** Whether a filter leaves few records, which an index finds: a walk along the sort key might read all others first. */
+export const isNarrow = (filters: string[]) =>
+  ['user_ids', 'seids', 'proctor_ids'].some(name => filters.includes(name))

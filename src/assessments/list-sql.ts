@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople as people, exportRecords as r } from '../../db/schema.ts'
 import type { Order, Sort } from '../contract.ts'
 import { rowOf } from '../database/statement.ts'
-import { allOf, conditionsOf } from './filters.ts'
+import { allOf, conditionsOf, isNarrow } from './filters.ts'
 import { hasScope, SOURCES, type Source, STATE } from './page-state.ts'
 import { areIn, GIVEN, isIn, type Membership } from './scope.ts'
 import { isFound, isNamed, productsNamed, type Search, searchOf } from './search.ts'
@@ -26,32 +26,31 @@ export const COUNT = rowOf({
   count: sql`counted.count`,
   ofScope: sql`kept.of_scope`,
   ofOrganizations: sql`kept.of_organizations`,
-  ofProducts: sql`kept.of_products`,
   all: sql`kept.all_records`,
 })
 
-/** Counts a list, if the token has the scope, and the records that lead to it, by the counts that writers keep. */
+/**
+ * Counts a list, if the token has the scope, and the records that lead to it, by the counts that writers keep of the scope's
+ * organizations: 0.5 ms for 11 of 2,000, where all take 6. Before its first ANALYZE, Postgres has no estimate of all records.
+ */
 export function countSql(counting: Counting): SQL {
+  const { source, filters, isExact } = counting
   const inOrganizations = isIn('planned', 'organizations', sql`organization_id`)
-  const inProducts = isIn('planned', 'products', sql`product_id`)
+  const isOfScope = filters.length === 0 && !isExact
+  const count = isOfScope ? sql`kept.of_scope` : sql`case when ${hasScope} then ${countOf(counting)} end`
   return sql`
 select ${COUNT.list}
-from ${SOURCES[counting.source]}
+from ${SOURCES[source]}
 cross join lateral (
   select
-    coalesce(sum(records) filter (where ${inOrganizations} and ${inProducts}), 0)::bigint as of_scope,
-    coalesce(sum(records) filter (where ${inOrganizations}), 0)::bigint as of_organizations,
-    coalesce(sum(records) filter (where ${inProducts}), 0)::bigint as of_products,
-    coalesce(sum(records), 0)::bigint as all_records
-  from export_counts where ${hasScope}
+    coalesce(sum(records) filter (where ${isIn('planned', 'products', sql`product_id`)}), 0)::bigint as of_scope,
+    coalesce(sum(records), 0)::bigint as of_organizations,
+    (select coalesce(nullif(reltuples, -1), (select sum(records) from export_counts))::bigint
+      from pg_class where oid = 'export_records'::regclass) as all_records
+  from export_counts where ${hasScope} and ${isNarrow(filters) ? sql`false` : inOrganizations}
 ) as kept
-cross join lateral (
-  select ${isOfScope(counting) ? sql`kept.of_scope` : sql`case when ${hasScope} then ${countOf(counting)} end`} as count
-) as counted`
+cross join lateral (select ${count} as count) as counted`
 }
-
-/** Whether the kept count of the scope is that of the list. */
-const isOfScope = ({ filters, isExact }: Counting) => filters.length === 0 && !isExact
 
 /** Whether a list is counted by the counts that writers keep, so that its count may be wrong. */
 export const isByKept = ({ filters, isExact }: Counting) =>

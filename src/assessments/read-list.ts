@@ -3,7 +3,7 @@ import type { ListQuery } from '../contract.ts'
 import { type RawRow, type Runner, rawStatement, type Statement, text } from '../database/statement.ts'
 import type { Access, AccessRow } from './access.ts'
 import { isRecorded, type ShownIds } from './disclosure.ts'
-import { NARROW_FILTERS, type Values } from './filters.ts'
+import { isNarrow, type Values } from './filters.ts'
 import { type Entry, List, START } from './list.ts'
 import {
   COUNT,
@@ -75,11 +75,11 @@ export const COSTS = {
   row: 1.5,
   /** To gather an entry of the index of organizations, which has all that a page is chosen by. */
   entry: 0.15,
+  /** To sort what is gathered, for each match. */
+  sorted: 0.25,
   /** To pass an entry of an index on a walk. */
   passed: 0.07,
 }
-/** The records of a page for which a way is chosen. */
-const PAGE_SIZE = 100
 /** A page of a list of a third of all records reads documents on the way, if it reaches no farther than a walk. */
 const DENSE = 1 / 3
 /** A walk with a search that finds a twentieth of all records looks at the person of each record. */
@@ -95,15 +95,15 @@ export async function countList(request: PageRequest): Promise<List | undefined>
   const row = COUNT.read(found)
   if (!reader.hasScope(row, access)) return undefined
   const number = (column: Buffer | null) => Number(text(column))
+  const [count, all] = [number(row.count), Math.max(number(row.all), number(row.count))]
+  const [ofScope, ofOrganizations] = [number(row.ofScope), number(row.ofOrganizations)]
   return new List({
     version: text(row.version),
     isRecorded: isRecorded(row.recording, access.clientId),
-    count: number(row.count),
     isProven: !isByKept(counting),
-    ofScope: number(row.ofScope),
-    ofOrganizations: number(row.ofOrganizations),
-    ofProducts: number(row.ofProducts),
-    all: Math.max(number(row.all), number(row.count)),
+    ...{ count, ofScope, ofOrganizations, all },
+    // As if the products had the same share of the records of every organization.
+    ofProducts: ofOrganizations > 0 ? (all * ofScope) / ofOrganizations : 0,
   })
 }
 
@@ -115,9 +115,9 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
   const shown = Math.min(query.page, count - offset)
   // One record more tells whether the list ends here. An empty page need not ask again.
   const looksFurther = query.offset + query.page >= count && (shown > 0 || !list.isProven)
-  const way = wayOf(request.filters, list)
-  const isWalk = way === 'walked'
-  const entry = isWalk ? list.nearest(query, offset, shown, looksFurther) : { ...START, skip: offset }
+  const nearest = list.nearest(query, offset, shown, looksFurther)
+  const way = wayOf(request.filters, list, nearest, shown)
+  const entry = way === 'walked' ? nearest : { ...START, skip: offset }
   const size = looksFurther && !entry.isBackward ? shown + 1 : shown
   const skip = size > 0 ? entry.skip : 0
   const shape = shapeOf(request, list, way, { ...entry, skip }, size, looksFurther)
@@ -136,7 +136,7 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
   if (Number(text(row.size)) !== shown) return 'contradicted'
   if (size > shown) list.isProven = true
   const [key, id] = [text(row.lastKey), text(row.lastId)]
-  if (isWalk && key !== null && id !== null) list.noteCursor(query, { offset: offset + shown, key, id })
+  if (key !== null && id !== null) list.noteCursor(query, { offset: offset + shown, key, id })
   return pageOf(request, count, row, isOn)
 }
 
@@ -145,10 +145,11 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
   const { query, given, access, reader } = request
   const { offset, page } = query
   const entry = { ...START, skip: offset > like.count ? FAR : offset }
+  const way = wayOf(request.filters, like, entry, page)
   // A page that reaches the count reads one record more. The ids are read in any case: the switch of disclosures may be
   // turned at this moment.
   const shape = {
-    ...shapeOf(request, { ...like, isRecorded: true }, wayOf(request.filters, like), entry, page + 1, true),
+    ...shapeOf(request, { ...like, isRecorded: true }, way, entry, page + 1, true),
     membership: 'planned' as const,
     counting: countingOf(request),
   }
@@ -217,14 +218,15 @@ type Sizes = Pick<List, 'count' | 'ofScope' | 'ofOrganizations' | 'ofProducts' |
 
 type Way = Shape['way']
 
-/** How the records of a list are found: as costs least. */
-function wayOf(filters: string[], list: Sizes): Way {
+/** How the records of a page are found: as costs least. @param entry where a walk begins @param size of the page */
+function wayOf(filters: string[], list: Sizes, entry: Entry, size: number): Way {
+  if (isNarrow(filters)) return searchOf(filters) ? 'gathered in scope' : 'gathered'
   const { count, ofScope, ofOrganizations, ofProducts, all } = list
-  // As many records are passed for each of a page as there are for each that matches.
-  const walking = (COSTS.passed * PAGE_SIZE * all) / count
+  // As many records are passed for each that is skipped or read as there are for each that matches.
+  const walking = (COSTS.passed * (entry.skip + size) * all) / count
   const ofSets = isByProduct(list) ? COSTS.row * ofProducts : COSTS.entry * ofOrganizations
-  const gathering = filters.length > 0 ? COSTS.row * count : ofSets
-  if (gathering > walking && !filters.some(name => NARROW_FILTERS.includes(name))) return 'walked'
+  const gathering = (filters.length > 0 ? COSTS.row * count : ofSets) + COSTS.sorted * count
+  if (gathering > walking) return 'walked'
   // The people that a search finds have records everywhere: as many for each match as there are for each of the scope.
   const isOfFew = searchOf(filters) && 2 * ofScope < (count / ofScope) * all
   return isOfFew ? 'gathered in scope' : 'gathered'

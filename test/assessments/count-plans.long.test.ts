@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Filter } from '../../src/contract.ts'
 import type { Scope } from '../support/oracle.ts'
-import { heapFetches, indexes, indexesOfRecords, readsAll, recordsRead } from './paging/explain.ts'
-import { ORGANIZATIONS, PRODUCTS_35, RECORDS, useManyRecords } from './paging/many-records.ts'
+import { heapFetches, indexes, indexesOfRecords, readsAll, recordsRead, rowsRead } from './paging/explain.ts'
+import { ORGANIZATIONS, PRODUCTS, PRODUCTS_35, RECORDS, useManyRecords } from './paging/many-records.ts'
 
 /** The plans of counts. */
 
@@ -74,11 +74,21 @@ describe('a count', () => {
     }
   })
 
+  const FEW = { ...BROAD, organizations: [401, 402, 403] }
+
   test('of few organizations reads their records alone', async () => {
-    const few = { ...BROAD, organizations: [401, 402, 403] }
-    const { whole } = await plan(few, { start_date: '2016-01-01' })
+    const { whole } = await plan(FEW, { start_date: '2016-01-01' })
     expect(readsAll(whole)).toBe(false)
     expect(recordsRead(whole)).toBeLessThan(RECORDS / 50)
+  })
+
+  test.each<[string, Filter, number]>([
+    ['without filters reads the kept counts of its organizations alone', {}, 3 * PRODUCTS],
+    ['of a user reads no kept count', { user_ids: ['77'] }, 0],
+  ])('of few organizations %s', async (_, filter, most) => {
+    const { whole } = await plan(FEW, filter)
+    expect(rowsRead(whole, 'export_counts')).toBeLessThanOrEqual(most)
+    expect(rowsRead(whole, 'export_counts') > 0).toBe(most > 0)
   })
 })
 

@@ -91,7 +91,8 @@ describe.each(WAYS)('by the way "$way",', ({ way, cost, scope }) => {
         const limit = Math.min(size, Math.max(0, count - offset))
         const isNearEnd = Math.max(0, count - offset - limit) < offset
         const end = isNearEnd ? 'end' : 'start'
-        expect(kindsOf(texts)).toEqual([way === 'gathered' ? way : end])
+        // A page without records is read from the end, where there are none.
+        expect(kindsOf(texts)).toEqual([way === 'gathered' && limit > 0 ? way : end])
         for (const text of texts) ways.add(wayOf(text))
       }
     }

@@ -211,8 +211,11 @@ export const heapFetches = (plans: Plan[]): number =>
   plans.reduce((sum, node) => sum + (node['Heap Fetches'] ?? 0), 0)
 
 /** The number of records that the scans of a plan read, including those that they filtered out. */
-export function recordsRead(plans: Plan[]): number {
-  const scans = plans.filter(node => node['Relation Name'] === 'export_records')
+export const recordsRead = (plans: Plan[]): number => rowsRead(plans, RECORDS)
+
+/** The same for another table. */
+export function rowsRead(plans: Plan[], table: string): number {
+  const scans = plans.filter(node => node['Relation Name'] === table)
   const looked = scans.map(
     node =>
       node['Actual Loops'] *

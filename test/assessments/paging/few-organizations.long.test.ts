@@ -49,6 +49,19 @@ describe.each(SORTED)('by $sort $order', parameters => {
   )
 })
 
+test.each(SORTED)(
+  'by $sort $order, a jump into the middle of one or three organizations reads their records alone',
+  async parameters => {
+    for (const [number, rank] of FEW.filter(([number]) => number <= 3)) {
+      const { scope, records, all } = await few(number, rank)
+      const offset = Math.floor(records / 2)
+      const { whole, page } = await many.explainer.explain(scope, { ...parameters, offset }, [0])
+      expect(readsAll(whole)).toBe(false)
+      expect(recordsRead(page)).toBeLessThanOrEqual(all + roundingOf(number))
+    }
+  },
+)
+
 describe('within three of 500 organizations, any filter reads only the records of these:', () => {
   test.each<[string, Filter]>([
     ['days', { start_date: '2018-01-01', end_date: '2018-12-31' }],

@@ -4,9 +4,10 @@ import { useTestDatabase } from '../../support/hooks.ts'
 import type { TestDatabase } from '../../support/service.ts'
 import { Explainer } from './explain.ts'
 
-/** The numbers of records and organizations that `fillReadModel` makes. */
+/** The numbers of records, organizations and products that `fillReadModel` makes. */
 export const RECORDS = 60_000
 export const ORGANIZATIONS = 500
+export const PRODUCTS = 40
 
 /** The ids of 35 of the 40 products. */
 export const PRODUCTS_35 = Array.from({ length: 35 }, (_, n) => n + 1)

@@ -138,11 +138,8 @@ test.each<[string, Filter]>([
   ['one product of these organizations', { product_ids: ['7'] }],
 ])('the count of %s is a sum of export_counts and reads no record', async (_, filter) => {
   const { count } = await many.explainer.explain(broad.scope, { filter })
-  const read = count.flatMap(node => node['Relation Name'] ?? [])
-  expect(read.filter(name => name.startsWith('export_'))).toEqual(
-    ['export_version', 'export_counts'].filter(name => read.includes(name)),
-  )
-  expect(read).toContain('export_counts')
+  const read = count.flatMap(node => (node['Actual Loops'] > 0 ? (node['Relation Name'] ?? []) : []))
+  expect(read.filter(name => name.startsWith('export_'))).toEqual(['export_version', 'export_counts'])
 })
 
 describe('within a scope of 400 of 500 organizations,', () => {
