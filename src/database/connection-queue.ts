@@ -51,8 +51,8 @@ export class ConnectionQueue {
     signal?: AbortSignal,
     isUrgent = false,
   ): Promise<void> {
-    if (signal?.aborted) throw new ClientGone()
     if (this.#hasRoom(integration)) return this.#take(integration)
+    if (signal?.aborted) throw new ClientGone()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter: Waiter = { integration, resolve, reject }
     const late = () => reject(new QueueTimeout('all connections to the database are in use'))

@@ -1,7 +1,6 @@
 import type { ParameterOrJSON } from 'postgres'
-import { onTimeout, within } from '../timeouts.ts'
 import { GRACE_MS, type PoolBounds, type RequestBounds, requestMs, type StateLog } from './bounds.ts'
-import type { Client, SentStatement } from './client.ts'
+import { CANCEL_MS, type Client, type SentStatement } from './client.ts'
 import { ConnectionQueue } from './connection-queue.ts'
 import {
   ClientGone,
@@ -11,10 +10,10 @@ import {
   refusalOf,
   refusesMore,
   StatementTimeout,
-  timeoutError,
   type Verdict,
   verdictOn,
 } from './failures.ts'
+import { rowsInTime } from './rows-in-time.ts'
 import type { Runner, RunOptions } from './statement.ts'
 import { type Discovery, Watchdog } from './watchdog.ts'
 import { type Write, Writes } from './writes.ts'
@@ -31,9 +30,6 @@ const MAX_REFUSALS = 3
 
 /** Before a repetition: what has cut one connection may have cut others, whose ends have not been read yet. */
 const PAUSE_MS = 50
-
-/** For a cancel request to be accepted, and then for the statement to end. */
-const CANCEL_MS = 1000
 
 /** When the server has refused one connection more, statements share those that are open for so long. */
 const SHARING_MS = 10_000
@@ -66,8 +62,6 @@ export class ServingDatabase implements Runner {
   readonly #watchdog: Watchdog
   readonly #queue: ConnectionQueue
   #sharesUntil = Number.NEGATIVE_INFINITY
-  /** When the last cancel request was sent, by performance.now(). */
-  #cancelledAt = Number.NEGATIVE_INFINITY
 
   constructor(
     discovery: Discovery,
@@ -179,73 +173,25 @@ export class ServingDatabase implements Runner {
       throw error
     }
     try {
-      const rows = await this.#inTime(client, sent, work)
+      // The server itself ends a statement that takes too long, unless a pooler is in between.
+      const ms = Math.min(this.bounds.statementMs + GRACE_MS / 2, deadline - GRACE_MS - performance.now())
+      const rows = await rowsInTime(client, sent, ms, work)
       this.#logIfSlow(work, sent)
       return { rows }
     } catch (error) {
       if (error instanceof ClientGone) throw error
-      const verdict = error instanceof StatementTimeout ? 'timeout' : this.#verdictOn(error, sent)
+      const verdict = error instanceof StatementTimeout ? 'timeout' : this.#verdictOn(error, client, sent)
       // What failed otherwise was not slow: the database was lost.
       if (verdict === 'timeout') this.#logIfSlow(work, sent)
       return { error, verdict }
     }
   }
 
-  /**
-   * The rows of a statement. It is cancelled when its time is over, or its client hangs up. A commit that waits for a standby
-   * then succeeds: so a disclosure is recorded until its time is over, because a cancel request that comes late would end the
-   * wait of another one. Few promises: this is the way of every statement.
-   */
-  #inTime(client: Client, sent: SentStatement, { deadline, signal, writes }: Work): Promise<object> {
-    const { promise, resolve, reject } = Promise.withResolvers<object>()
-    let isLate = false
-    const late = () => {
-      isLate = true
-      void this.#end(client, sent)
-      cancelTimeout = onTimeout(GRACE_MS / 2, () => settled(reject, new StatementTimeout()))
-    }
-    const hangUp = () => {
-      if (writes === 'disclosures') return reject(new ClientGone())
-      settled(reject, new ClientGone())
-      void this.#end(client, sent)
-    }
-    const settled = <Value>(settle: (value: Value) => void, value: Value) => {
-      cancelTimeout()
-      signal?.removeEventListener('abort', hangUp)
-      settle(value)
-    }
-    // The server itself ends a statement that takes too long, unless a pooler is in between.
-    const ms = Math.min(this.bounds.statementMs + GRACE_MS / 2, deadline - GRACE_MS - performance.now())
-    let cancelTimeout = onTimeout(ms, late)
-    signal?.addEventListener('abort', hangUp, { once: true })
-    if (signal?.aborted) hangUp()
-    sent.rows.then(
-      rows => settled(resolve, rows),
-      error => settled(reject, isLate ? new StatementTimeout() : error),
-    )
-    return promise
-  }
-
-  /** Ends a statement: by cancelling it once it is sent, and by ending its connection if that does not help. */
-  async #end(client: Client, sent: SentStatement): Promise<void> {
-    const over = sent.rows.then(
-      () => true,
-      () => true,
-    )
-    for (;;) {
-      const pid = sent.pid()
-      this.#cancelledAt = performance.now()
-      await client.cancel(pid, CANCEL_MS).catch(() => {})
-      if (await within(CANCEL_MS, over, false)) return
-      if (pid !== undefined) return client.cut(pid, timeoutError())
-    }
-  }
-
-  #verdictOn(error: unknown, sent: SentStatement): Verdict | 'not sent' {
+  #verdictOn(error: unknown, client: Client, sent: SentStatement): Verdict | 'not sent' {
     if (sent.pid() === undefined) return 'not sent'
     const verdict = verdictOn(error)
     // A cancel request came late, and has hit the next statement of its connection.
-    const isLateCancel = verdict === 'timeout' && this.#cancelledAt > sent.at - CANCEL_MS
+    const isLateCancel = verdict === 'timeout' && client.cancelledAt > sent.at - CANCEL_MS
     return isLateCancel && performance.now() - sent.at < this.bounds.statementMs ? 'cut' : verdict
   }
 

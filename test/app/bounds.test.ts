@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import postgres from 'postgres'
 import { openDatabase } from '../../src/database/database.ts'
+import { ClientGone } from '../../src/database/failures.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
 import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
@@ -60,11 +61,12 @@ async function connections(state = '%'): Promise<number> {
   return rows.count
 }
 
-/** The backends that wait for a lock of `sql`, and since when. */
-async function waitingBackends(): Promise<object[]> {
+/** The backends that have waited for a lock of `sql` for this interval, and since when. */
+async function waitingBackends(interval = '0'): Promise<object[]> {
   return await watcher`
     select pid, query_start::text from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and application_name = 'axport'`
+    where datname = current_database() and wait_event_type = 'Lock' and application_name = 'axport'
+      and clock_timestamp() - query_start > ${interval}::interval`
 }
 
 /** The time of the last check whether silent statements are still running; undefined during a check. */
@@ -212,8 +214,8 @@ describe('a client that disconnects', () => {
     const clients = Array.from({ length: 5 }, () => new AbortController())
     const requests = clients.map(({ signal }) => service.list({ signal }).catch(({ name }) => name))
     await until('three requests wait in the queue', () => service.pool.stats().waiting === 3)
-    // A cancel request that arrives before its statement has begun has no effect.
-    await until('two statements wait', async () => (await blocked()) === 2)
+    // So long that the service listens for the ends of their clients.
+    await until('two statements have waited', async () => (await waitingBackends('100 ms')).length === 2)
     for (const client of clients) client.abort()
     await until('the statements are cancelled', async () => (await blocked()) === 0)
     await until('the connections are free', () => service.pool.stats().inUse === 0)
@@ -222,6 +224,18 @@ describe('a client that disconnects', () => {
     await sql`rollback`
     expect((await service.list()).status).toBe(200)
     expect(service.newMessages()).toEqual([])
+  })
+
+  test.each([
+    ['is noticed at the end of a short statement', 'select 1'],
+    ['is cancelled after a moment, if it did so before its statement was sent', 'select pg_sleep(60)'],
+  ])('%s', async (_, text) => {
+    await start({ statementMs: 60000, idleMs: 200000 })
+    const client = new AbortController()
+    client.abort()
+    const statement = service.pool.forRequest(client).unsafe(text, [], { prepare: false })
+    await expect(Promise.resolve(statement)).rejects.toBeInstanceOf(ClientGone)
+    await until('no connection is in use', () => service.pool.stats().inUse === 0)
   })
 
   test('does not cause more connections or end other statements, even a hundred times', async () => {
