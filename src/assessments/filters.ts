@@ -47,6 +47,6 @@ export const allOf = (all: SQL[]): SQL => sql.join(all, and)
 const and = sql`
       and `
 
-/** Whether a filter leaves few records, which an index finds: a walk along the sort key might read all others first. */
+/** Whether one of these filters leaves few records, which an index finds: a walk along the sort key might read all others first. */
 export const isNarrow = (filters: string[]) =>
   ['user_ids', 'seids', 'proctor_ids'].some(name => filters.includes(name))

@@ -28,7 +28,7 @@ interface Counted {
   count: number
   /** Whether the list ends where the count says: its records were counted, or a page has found the end. */
   isProven: boolean
-  /** How many records the scope has, without filters; its organizations; its products; and all. Estimates. */
+  /** How many records the scope has, without filters; its organizations; its products; and all. For the choice of a way. */
   ofScope: number
   ofOrganizations: number
   ofProducts: number

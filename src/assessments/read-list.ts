@@ -5,21 +5,12 @@ import type { Access, AccessRow } from './access.ts'
 import { isRecorded, type ShownIds } from './disclosure.ts'
 import { isNarrow, type Values } from './filters.ts'
 import { type Entry, List, START } from './list.ts'
-import {
-  COUNT,
-  type Counting,
-  countSql,
-  isByKept,
-  PAGE,
-  pageSql,
-  REACHES,
-  type Reach,
-  type Shape,
-} from './list-sql.ts'
+import { COUNT, countSql, isByKept, PAGE, pageSql } from './list-sql.ts'
 import type { PageMemory } from './page-memory.ts'
 import type { Source } from './page-state.ts'
 import type { Sets } from './scope.ts'
 import { isOneLetter, searchOf } from './search.ts'
+import { type Counting, REACHES, type Reach, type Shape } from './shape.ts'
 
 /** A page, as plain OFFSET and count(*) find it in one snapshot of the present data. */
 export interface Page {
@@ -75,12 +66,14 @@ export const COSTS = {
   row: 1.5,
   /** To gather an entry of the index of organizations, which has all that a page is chosen by. */
   entry: 0.15,
-  /** To sort what is gathered, for each match. */
-  sorted: 0.25,
+  /** To sort a match that is gathered. */
+  sorted: 0.4,
   /** To pass an entry of an index on a walk. */
   passed: 0.07,
 }
-/** A page of a list of a third of all records reads documents on the way, if it reaches no farther than a walk. */
+/** A walk counts as one of so many records at least: those of a person, or of a proctor, stand together. */
+const LEAST = 100
+/** Documents are read on the way of a short walk, if nothing filters the list and it has a third of all records. */
 const DENSE = 1 / 3
 /** A walk with a search that finds a twentieth of all records looks at the person of each record. */
 const OFTEN = 1 / 20
@@ -102,12 +95,11 @@ export async function countList(request: PageRequest): Promise<List | undefined>
     isRecorded: isRecorded(row.recording, access.clientId),
     isProven: !isByKept(counting),
     ...{ count, ofScope, ofOrganizations, all },
-    // As if the products had the same share of the records of every organization.
-    ofProducts: ofOrganizations > 0 ? (all * ofScope) / ofOrganizations : 0,
+    ofProducts: row.ofProducts ? number(row.ofProducts) : all,
   })
 }
 
-/** Reads a page of a list from its nearest cursor or end. */
+/** Reads a page of a list: gathered, or from its nearest cursor or end. */
 export async function rememberedPage(request: PageRequest, list: List): Promise<Page | NoPage> {
   const { reader, query, given, access } = request
   const { count, version } = list
@@ -136,7 +128,8 @@ export async function rememberedPage(request: PageRequest, list: List): Promise<
   if (Number(text(row.size)) !== shown) return 'contradicted'
   if (size > shown) list.isProven = true
   const [key, id] = [text(row.lastKey), text(row.lastId)]
-  if (key !== null && id !== null) list.noteCursor(query, { offset: offset + shown, key, id })
+  if (!isNarrow(request.filters) && key !== null && id !== null)
+    list.noteCursor(query, { offset: offset + shown, key, id })
   return pageOf(request, count, row, isOn)
 }
 
@@ -145,7 +138,7 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
   const { query, given, access, reader } = request
   const { offset, page } = query
   const entry = { ...START, skip: offset > like.count ? FAR : offset }
-  const way = wayOf(request.filters, like, entry, page)
+  const way = wayOf(request.filters, like, { ...entry, skip: Math.min(offset, like.count) }, page)
   // A page that reaches the count reads one record more. The ids are read in any case: the switch of disclosures may be
   // turned at this moment.
   const shape = {
@@ -162,7 +155,7 @@ export async function countedPage(request: PageRequest, like: List): Promise<Pag
   return pageOf(request, count, row, isOn)
 }
 
-/** A stand-in for the count of a list that is not known yet. */
+/** Skips more than any list has: then a walk has no limit. */
 const FAR = 1e9 - 1000
 
 function pageOf(
@@ -223,7 +216,7 @@ function wayOf(filters: string[], list: Sizes, entry: Entry, size: number): Way 
   if (isNarrow(filters)) return searchOf(filters) ? 'gathered in scope' : 'gathered'
   const { count, ofScope, ofOrganizations, ofProducts, all } = list
   // As many records are passed for each that is skipped or read as there are for each that matches.
-  const walking = (COSTS.passed * (entry.skip + size) * all) / count
+  const walking = (COSTS.passed * Math.max(LEAST, entry.skip + size) * all) / count
   const ofSets = isByProduct(list) ? COSTS.row * ofProducts : COSTS.entry * ofOrganizations
   const gathering = (filters.length > 0 ? COSTS.row * count : ofSets) + COSTS.sorted * count
   if (gathering > walking) return 'walked'
@@ -239,7 +232,7 @@ const isByProduct = ({ ofOrganizations, ofProducts }: Sizes) =>
 /** Filters make 24,000 texts. */
 const statements = new LRUCache<string, Statement<Values, RawRow>>({ max: 1000 })
 
-/** The statement of a shape. Those without filters are few, and prepared. Others are planned for their values. */
+/** The statement of a shape. The texts of short pages without filters are few, and prepared. Others are planned for their values. */
 function statementOf<Of extends object>(
   shape: Of,
   sqlOf: (shape: Of) => ReturnType<typeof pageSql>,

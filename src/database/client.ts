@@ -38,7 +38,7 @@ import { asText } from './value-types.ts'
 /** For a server to end what it is asked to end. */
 const GOODBYE_MS = 1000
 
-/** For a cancel request to be accepted, and then for its statement to end. */
+/** A second for a cancel request to be accepted, and another one for its statement to end. */
 export const CANCEL_MS = 1000
 
 /** Options of postgres.js; it does not declare the last one. */
@@ -80,7 +80,7 @@ export class Client {
    * until a full garbage collection.
    */
   readonly #running: SentStatement[] = []
-  /** When the last cancel request was sent, by performance.now(). */
+  /** When the last late statement was cancelled, by performance.now(). */
   cancelledAt = Number.NEGATIVE_INFINITY
   readonly #ending = new AbortController()
   #isSealed = false
@@ -173,7 +173,6 @@ export class Client {
 
   /** Asks the server to end what a process runs. @throws if it is not known whether that was heard */
   async cancel(pid: number | undefined, timeoutMs: number): Promise<void> {
-    this.cancelledAt = performance.now()
     const backend = this.#connectionTo(pid)?.backend
     if (backend) await cancelBackend(this.start.route, backend, timeoutMs)
   }

@@ -12,7 +12,7 @@ interface Waiter {
 /**
  * Who may use a connection of a pool, and who waits for one. First come is first served; but an answer that only has to be
  * recorded goes before what is still to be read, and an integration has two connections less than there are, and at least
- * one. One that has so many waits, and the next one is served.
+ * one. An integration at its limit is passed over.
  */
 export class ConnectionQueue {
   #inUse = 0
@@ -51,8 +51,8 @@ export class ConnectionQueue {
     signal?: AbortSignal,
     isUrgent = false,
   ): Promise<void> {
-    if (this.#hasRoom(integration)) return this.#take(integration)
     if (signal?.aborted) throw new ClientGone()
+    if (this.#hasRoom(integration)) return this.#take(integration)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter: Waiter = { integration, resolve, reject }
     const late = () => reject(new QueueTimeout('all connections to the database are in use'))

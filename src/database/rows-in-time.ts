@@ -47,9 +47,10 @@ export function rowsInTime(client: Client, sent: SentStatement, ms: number, wait
     stopListening()
     settle(value)
   }
+  const failed = (error: unknown) => settled(reject, signal?.aborted ? new ClientGone() : error)
   sent.rows.then(
-    rows => (signal?.aborted ? settled(reject, new ClientGone()) : settled(resolve, rows)),
-    error => settled(reject, isLate ? new StatementTimeout() : error),
+    rows => (signal?.aborted ? failed(undefined) : settled(resolve, rows)),
+    error => failed(isLate ? new StatementTimeout() : error),
   )
   return promise
 }
@@ -62,6 +63,7 @@ async function end(client: Client, sent: SentStatement): Promise<void> {
   )
   for (;;) {
     const pid = sent.pid()
+    client.cancelledAt = performance.now()
     await client.cancel(pid, CANCEL_MS).catch(() => {})
     if (await within(CANCEL_MS, over, false)) return
     if (pid !== undefined) return client.cut(pid, timeoutError())

@@ -227,13 +227,16 @@ describe('a client that disconnects', () => {
   })
 
   test.each([
-    ['is noticed at the end of a short statement', 'select 1'],
-    ['is cancelled after a moment, if it did so before its statement was sent', 'select pg_sleep(60)'],
+    ['while a short statement runs is noticed at its end', 'select 1'],
+    ['while a short statement fails is noticed at its end', 'select 1 / 0'],
+    ['while a long statement runs is noticed after a moment', 'select pg_sleep(60)'],
   ])('%s', async (_, text) => {
     await start({ statementMs: 60000, idleMs: 200000 })
     const client = new AbortController()
+    const ask = (asked: string) => service.pool.forRequest(client).unsafe(asked, [], { prepare: false })
+    await ask('select 1')
+    const statement = ask(text)
     client.abort()
-    const statement = service.pool.forRequest(client).unsafe(text, [], { prepare: false })
     await expect(Promise.resolve(statement)).rejects.toBeInstanceOf(ClientGone)
     await until('no connection is in use', () => service.pool.stats().inUse === 0)
   })

@@ -62,6 +62,23 @@ test.each(SORTED)(
   },
 )
 
+test.each(SORTED)(
+  'by $sort $order, a product that an organization does not use is looked for in the organization',
+  async parameters => {
+    const { scope, all } = await few(1, 400)
+    const [unused] = await many.database.sql<{ id: string }[]>`
+      select id from generate_series(1, 35) as id
+      where id <> all (select product_id from export_records where organization_id = any (${scope.organizations}))
+      order by id`
+    const { whole } = await many.explainer.explain(scope, {
+      ...parameters,
+      filter: { product_ids: [String(unused?.id)] },
+    })
+    expect(unused).toBeDefined()
+    expect(recordsRead(whole)).toBeLessThanOrEqual(all)
+  },
+)
+
 describe('within three of 500 organizations, any filter reads only the records of these:', () => {
   test.each<[string, Filter]>([
     ['days', { start_date: '2018-01-01', end_date: '2018-12-31' }],

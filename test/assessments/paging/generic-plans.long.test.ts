@@ -1,12 +1,15 @@
 import { beforeAll, expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { requireAccess } from '../../../src/assessments/access.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { SERVING } from '../../../src/database/database.ts'
+import { DIGEST_TYPE } from '../../../src/database/value-types.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { INDEX, indexesOfRecords, PAGE, read, recordsRead } from './explain.ts'
 import { scopeOf, useManyRecords } from './many-records.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 
-/** The generic plans of the statements of a walk: connections keep these, and not plans for the values of a page. */
+/** The generic plans of statements: connections keep these, and not plans for the values of a page. */
 
 const many = useManyRecords()
 let broad: Scope
@@ -36,3 +39,21 @@ test.each(SORTED)(
     expect(recordsRead(whole)).toBeLessThanOrEqual(2 * PAGE)
   },
 )
+
+test('a connection plans a gathered page for its values five times, and then keeps one plan', async () => {
+  const { scope, records } = await scopeOf(many, many.organizations.slice(300, 303))
+  expect(records).toBeGreaterThan(PAGE)
+  const memory = new PageMemory()
+  const connection = postgres(many.database.url, {
+    max: 1,
+    types: DIGEST_TYPE,
+    connection: SERVING as object,
+  })
+  await issueTokens(connection, scope)
+  for (let time = 0; time < 8; time++) await read(connection, memory, scope, { offset: 10 * time })
+  const plans = await connection`
+    select custom_plans::integer as custom, generic_plans::integer as generic
+    from pg_prepared_statements where custom_plans > 0 and statement like '%as "documents"%'`
+  expect([...plans]).toEqual([{ custom: 5, generic: 3 }])
+  await connection.end()
+})

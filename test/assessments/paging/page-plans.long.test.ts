@@ -139,7 +139,9 @@ test.each<[string, Filter]>([
 ])('the count of %s is a sum of export_counts and reads no record', async (_, filter) => {
   const { count } = await many.explainer.explain(broad.scope, { filter })
   const read = count.flatMap(node => (node['Actual Loops'] > 0 ? (node['Relation Name'] ?? []) : []))
-  expect(read.filter(name => name.startsWith('export_'))).toEqual(['export_version', 'export_counts'])
+  expect(new Set(read.filter(name => name.startsWith('export_')))).toEqual(
+    new Set(['export_version', 'export_counts']),
+  )
 })
 
 describe('within a scope of 400 of 500 organizations,', () => {

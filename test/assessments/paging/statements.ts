@@ -13,7 +13,7 @@ export function kindsOf(sent: string[]): string[] {
   })
 }
 
-/** The way by which the records of a page are found; see Shape in src/assessments/list-sql.ts. */
+/** The way by which the records of a page are found; see Shape in src/assessments/shape.ts. */
 export function wayOf(text: string): 'gathered' | 'walked' | 'dense' {
   if (text.includes(') as found')) return 'gathered'
   return text.includes('page.id) as document') ? 'walked' : 'dense'

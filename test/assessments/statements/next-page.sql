@@ -40,7 +40,7 @@ cross join lateral (
         order by "export_records"."user_name_key" desc, "export_records"."id" desc limit 200
       ) as near
       where token.scope_digest = $4 and token.version = $5::uuid and token.recording = false
-      limit $6::bigint offset $7::bigint
+      limit (select $6::bigint) offset (select $7::bigint)
     ) as page
   ) as page
 ) as page
