@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { disclosureState, exportVersion } from '../../db/schema.ts'
+import { exportVersion } from '../../db/schema.ts'
 import { rowOf } from '../database/statement.ts'
 import { ACCESS } from './access.ts'
+import { recording } from './disclosure.ts'
 import { GIVEN } from './scope.ts'
 
 /** The state in which a page is read: the scope, the version of the export, and whether disclosures are recorded. */
@@ -14,7 +15,7 @@ const TOKEN = sql`(
   select client_id, scope_digest, organization_ids, product_ids,
     organization_ids || '{}' as organizations, product_ids || '{}' as products,
     (select ${exportVersion.version} from ${exportVersion}) as version,
-    (select ${disclosureState.isOn} from ${disclosureState}) as recording
+    ${recording} as recording
   from live_tokens where digest = ${sql.placeholder('token')}::bytea offset 0
 ) as token`
 

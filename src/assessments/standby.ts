@@ -96,7 +96,7 @@ export class Standby {
     { signal }: RequestBounds,
   ): Promise<Page | undefined> {
     const askedAt = performance.now()
-    const state = await stateOf(primary, memory, token)
+    const state = await pageStateOf(primary, memory, token)
     this.#note(state.version, askedAt)
     try {
       const page = await within(PATIENCE_MS, this.#read(state, query, signal), undefined)
@@ -169,7 +169,7 @@ const SILENT = 'it does not answer within a second'
 const FAILED = 'its statements fail'
 
 /** Looks the token up, with the state. @throws HttpError 401 or 400 */
-async function stateOf(db: Runner, memory: PageMemory, token: string): Promise<PageState> {
+async function pageStateOf(db: Runner, memory: PageMemory, token: string): Promise<PageState> {
   const [found] = await readState(db, { token })
   const row = STATE_ROW.read(found)
   const access = accessOf(row)

@@ -40,7 +40,7 @@ interface RequestWork extends RequestBounds {
 }
 
 /** A statement, and the request that it is for. */
-interface Work extends RequestWork {
+interface StatementWork extends RequestWork {
   text: string
   parameters: ParameterOrJSON<never>[]
   options: RunOptions
@@ -135,7 +135,7 @@ export class ServingDatabase implements Runner {
     return isReadOnly
   }
 
-  async #run(work: Work): Promise<object> {
+  async #run(work: StatementWork): Promise<object> {
     let cuts = 0
     for (let refusals = 0; ; ) {
       const outcome = await this.#attempt(work)
@@ -154,7 +154,7 @@ export class ServingDatabase implements Runner {
   }
 
   /** @throws ClientGone, DatabaseUnavailable, StatementTimeout */
-  async #attempt(work: Work): Promise<Outcome> {
+  async #attempt(work: StatementWork): Promise<Outcome> {
     const { text, parameters, options, integration, deadline, signal, writes } = work
     // How many connections there are is known when the server is.
     if (!this.#watchdog.client) await this.#watchdog.opened()
@@ -209,7 +209,7 @@ export class ServingDatabase implements Runner {
     return open > 0
   }
 
-  #noteRefusal(error: unknown, { writes }: Work): void {
+  #noteRefusal(error: unknown, { writes }: StatementWork): void {
     const refusal = refusalOf(error)
     if (!refusal) return
     // A server that is read-only issues no tokens, whatever was to be written.
@@ -218,7 +218,7 @@ export class ServingDatabase implements Runner {
   }
 
   /** The text of a statement holds none of its values, which are names and ids of people. */
-  #logIfSlow({ text }: Work, { at }: SentStatement): void {
+  #logIfSlow({ text }: StatementWork, { at }: SentStatement): void {
     const ms = performance.now() - at
     if (ms < this.bounds.slowMs) return
     const statement = text.trim().replaceAll(/\s+/g, ' ').slice(0, LOGGED_CHARACTERS)

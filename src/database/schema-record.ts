@@ -56,17 +56,21 @@ const hash = ({ sql }: Migration): string => createHash('sha256').update(sql).di
 
 const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)
 
-/** Compares the schema, for serving and provisioning. @throws Failure if it is behind, or ahead and incompatible */
-export async function requireUsableSchema(db: Runner) {
+/**
+ * Compares the schema, for serving and provisioning.
+ * @returns the migrations of a later program with which this one can serve
+ * @throws Failure if it is behind, or ahead and incompatible
+ */
+export async function requireUsableSchema(db: Runner): Promise<string[]> {
   const { missing, ahead } = await compareSchema(db)
   const names = `${missing.length} (${missing.join(', ')})`
   if (missing.length > 0) throw new Failure(`the database schema is behind by ${names}: run axport migrate`)
-  return { missing, ahead }
+  return ahead
 }
 
 /** Refuses any schema but that of this program. @throws Failure that says what to run */
 export async function requireCurrentSchema(db: Runner): Promise<void> {
-  requireKnown((await requireUsableSchema(db)).ahead)
+  requireKnown(await requireUsableSchema(db))
 }
 
 /** Creates the table of applied migrations if it is missing. */

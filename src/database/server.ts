@@ -43,8 +43,8 @@ export async function findServer(
   options: FindOptions = {},
 ): Promise<Server> {
   if (url.target === 'prefer-standby') {
-    const within = (target: 'standby' | 'any') => findServer({ ...url, target }, timeoutMs / 2, options)
-    return await within('standby').catch(() => within('any'))
+    const find = (target: 'standby' | 'any') => findServer({ ...url, target }, timeoutMs / 2, options)
+    return await find('standby').catch(() => find('any'))
   }
   let failure: unknown = closedError()
   for (const address of url.addresses) {

@@ -126,7 +126,7 @@ export class Watchdog {
     if (!current) return
     const since = performance.now()
     const { server } = current
-    const failure = await failureOf(stateOf(server.client, server.start.url.target, SILENCE_MS))
+    const failure = await errorOf(stateOf(server.client, server.start.url.target, SILENCE_MS))
     if (!failure && isSame(this.discovery.readUrl(), current.url)) return await this.#tend(current)
     try {
       await this.#use(await this.#find(FIND_MS), current)
@@ -244,7 +244,7 @@ export class Watchdog {
 }
 
 /** The error of what fails. */
-const failureOf = (work: Promise<unknown>) =>
+const errorOf = (work: Promise<unknown>) =>
   work.then(
     () => undefined,
     error => error as { code?: string },

@@ -8,7 +8,7 @@ import { type Db, type Outcome, ok, warning, wrong } from './finding.ts'
 
 /** Whether the schema is that of this program. @throws Failure if this program cannot use it */
 export async function isSchemaCurrent(db: Db): Promise<Outcome> {
-  const { ahead } = await requireUsableSchema(db)
+  const ahead = await requireUsableSchema(db)
   if (ahead.length === 0) return ok('current')
   return warning(
     `ahead by ${ahead.length} (${ahead.join(', ')}), from which this axport can serve: upgrade it`,
