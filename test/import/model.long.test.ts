@@ -271,6 +271,6 @@ describe('an import', () => {
       }
       for (const point of reached) floors.reached(point)
     })
-    await holds(property, { runs: 15, floors })
+    await holds(property, { runs: 24, floors })
   })
 })
