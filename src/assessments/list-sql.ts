@@ -25,9 +25,9 @@ export const COUNT = rowOf({
   count: sql`counted.count`,
   ofScope: sql`kept.of_scope`,
   ofOrganizations: sql`kept.of_organizations`,
-  // Products do not lead to fewer rows than organizations if the list has a tenth of those: a row costs ten entries.
+  // A row of a product costs ten entries of the organizations (COSTS): with more matches, these lead to them at less cost.
   ofProducts: sql`case when 10 * kept.of_scope < kept.of_organizations
-    then (select sum(records)::bigint from export_counts where ${inProducts}) end`,
+    then (select coalesce(sum(records), 0)::bigint from export_counts where ${inProducts}) end`,
   all: ALL,
 })
 

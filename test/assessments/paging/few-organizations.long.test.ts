@@ -79,6 +79,13 @@ test.each(SORTED)(
   },
 )
 
+test('a product that no organization uses is looked for by the product', async () => {
+  const { scope } = await scopeOf(many, many.organizations)
+  const products = [...scope.products, 999]
+  const { whole } = await many.explainer.explain({ ...scope, products }, { filter: { product_ids: ['999'] } })
+  expect(recordsRead(whole)).toBe(0)
+})
+
 describe('within three of 500 organizations, any filter reads only the records of these:', () => {
   test.each<[string, Filter]>([
     ['days', { start_date: '2018-01-01', end_date: '2018-12-31' }],
