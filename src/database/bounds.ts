@@ -19,7 +19,7 @@ export const requestMs = ({ waitMs, statementMs }: Pick<PoolBounds, 'waitMs' | '
 
 /** When the work for a request is over, finished or not. */
 export interface RequestBounds {
-  /** Aborted when the client hangs up: a statement of some length is cancelled, or leaves the queue. */
+  /** Aborted when the client hangs up: a statement that runs for long is cancelled, and one that waits leaves the queue. */
   signal?: AbortSignal | undefined
   /** When the request has to be over, by performance.now(). By default requestMs() from now on. */
   deadline?: number | undefined

@@ -45,12 +45,12 @@ export function rowsInTime(client: Client, sent: SentStatement, ms: number, wait
   const settled = <Value>(settle: (value: Value) => void, value: Value) => {
     stopTimer()
     stopListening()
-    settle(value)
+    if (signal?.aborted) reject(new ClientGone())
+    else settle(value)
   }
-  const failed = (error: unknown) => settled(reject, signal?.aborted ? new ClientGone() : error)
   sent.rows.then(
-    rows => (signal?.aborted ? failed(undefined) : settled(resolve, rows)),
-    error => failed(isLate ? new StatementTimeout() : error),
+    rows => settled(resolve, rows),
+    error => settled(reject, isLate ? new StatementTimeout() : error),
   )
   return promise
 }
