@@ -80,27 +80,47 @@ function countFrom(later: SQL): SQL {
 
 function countOf(counting: Counting): SQL {
   const { filters, isLetter } = counting
-  const [search, conditions] = [searchOf(filters), conditionsOf(filters)]
+  const search = searchOf(filters)
   const isKept = isByKept(counting)
-  const counted = (from: SQL, condition: SQL) =>
-    sql`(select count(*) from ${from} where ${allOf([inSets, ...conditions, condition])})`
   if (!search) {
-    const all = counted(sql`${r}`, sql`true`)
+    const all = counted(filters, sql`${r}`)
     if (!isKept) return all
     return isFromDay(filters) ? countFrom(all) : kept()
   }
   // A record is found by its product or by its person.
   const ofNamed = sql`product_id in (${productsNamed})`
-  const byProduct = isKept ? kept(ofNamed) : counted(sql`${r}`, sql`${r.productId} in (${productsNamed})`)
-  // Each person's by themselves: of a join that reads every record, the planner expects a tenth of its time.
-  const byPeople = isLetter
-    ? counted(sql`${people} join ${r} on true`, sql`${isNamed(search)} and ${isOfPerson}`)
-    : sql`(
-    select coalesce(sum(each.count), 0) from ${people} cross join lateral (
-      select ${counted(sql`${r}`, isOfPerson)} as count
-    ) as each where ${isNamed(search)})`
-  return sql`${byProduct} + ${byPeople}`
+  const byProduct = isKept ? kept(ofNamed) : counted(filters, sql`${r}`, ofNamed)
+  return sql`${byProduct} + ${isLetter ? ofPeopleAtOnce(filters, search) : ofEachPerson(filters, search)}`
 }
+
+const counted = (filters: string[], from: SQL, ...more: SQL[]) =>
+  sql`(select count(*) from ${from} where ${allOf([inSets, ...conditionsOf(filters), ...more])})`
+
+/** Each person's by themselves: of a join that reads every record, the planner expects a tenth of its time. */
+const ofEachPerson = (filters: string[], search: Search) => sql`(
+    select coalesce(sum(each.count), 0) from ${people} cross join lateral (
+      select ${counted(filters, sql`${r}`, isOfPerson)} as count
+    ) as each where ${isNamed(search)})`
+
+/**
+ * A letter is in most names. If it is in those of most products, few records are of the others, which an index finds: of
+ * 1,000,000 records in 180 ms instead of 400. That index has the columns of no other filter.
+ */
+function ofPeopleAtOnce(filters: string[], search: Search): SQL {
+  const joined = (...more: SQL[]) =>
+    counted(filters, sql`${people} join ${r} on true`, isNamed(search), isOfPerson, ...more)
+  if (filters.length > 1) return joined()
+  return sql`case when ${mostAreNamed} then ${joined(sql`${r.productNameKey} = any (${otherKeys})`)} else ${joined()} end`
+}
+
+/** Whether a search finds more than half of the products of the scope. */
+const mostAreNamed = sql`(
+    select 2 * count(*) > cardinality(${GIVEN.products}) from (${productsNamed}) as named where ${inProducts})`
+
+/** The sort keys of the other products. All records of a product have the same. */
+const otherKeys = sql`array(
+    select (select ${r.productNameKey} from ${r} where ${r.productId} = other.id limit 1)
+    from unnest(${GIVEN.products}) as other (id) where id not in (${productsNamed}))`
 
 /** Whether a record is found by a person alone, and not by its product, too. */
 const isOfPerson = sql`${r.userId} = ${people.userId} and coalesce(${r.productId} not in (${productsNamed}), true)`

@@ -9,6 +9,8 @@ import { ORGANIZATIONS, PRODUCTS, PRODUCTS_35, RECORDS, useManyRecords } from '.
 const many = useManyRecords()
 const ids = Array.from({ length: ORGANIZATIONS }, (_, n) => n + 1).filter(id => id % 5 > 0)
 const BROAD: Scope = { organizations: ids, products: PRODUCTS_35 }
+/** A product that is named in another way than all others. */
+const OTHER = PRODUCTS
 
 describe('a count', () => {
   const plan = async (scope: Scope, filter: Filter) => {
@@ -56,6 +58,13 @@ describe('a count', () => {
     expect(recordsRead(whole)).toBeLessThanOrEqual(RECORDS)
   })
 
+  test('of a search for a letter that most products have reads the records of the other products alone', async () => {
+    const { whole } = await plan({ ...BROAD, products: [...PRODUCTS_35, OTHER] }, { search: 'd' })
+    expect(new Set(indexesOfRecords(whole))).toContain('export_records_product_name')
+    expect(heapFetches(whole)).toBe(0)
+    expect(recordsRead(whole)).toBeWithin(1, RECORDS / 20)
+  })
+
   test.each<[string, Filter, string]>([
     ['users', { user_ids: ['77', '78'] }, 'export_records_user_id'],
     ['seids', { seids: ['S-77'] }, 'export_records_seid'],
@@ -93,6 +102,8 @@ describe('a count', () => {
 })
 
 beforeAll(async () => {
+  await many.database.sql`update export_products set name_key = 'lab' where product_id = ${OTHER}`
+  await many.database.sql`update export_records set product_name_key = 'lab' where product_id = ${OTHER}`
   // As a service in use: the index of the products is vacuumed, too.
   await many.database.sql`vacuum export_records`
 })

@@ -24,7 +24,7 @@ export async function reset(db: Sql, records: number): Promise<void> {
       truncate integrations, access_tokens cascade;
       update export_state set time_zone = 'UTC';
       insert into organizations select n, 'Organization ' || n from unnest(array[${[...ORGANIZATIONS, ...EMPTY]}]) n;
-      insert into products select n, 'Product ' || n % 3 from generate_series(1, ${PRODUCTS.length}) n;
+      insert into products select n, case n when 3 then 'Lab' else 'Product ' || n % 3 end from generate_series(1, ${PRODUCTS.length}) n;
       insert into users
         select n, name, split_part(name, ' ', 1), split_part(name, ' ', 2), '', case n % 3 when 0 then null else 'S-' || n end,
           case n % 4 when 0 then 'archived' else 'active' end
