@@ -14,7 +14,7 @@ import { withConnection } from '../../support/with-connection.ts'
 const ROLE = 'axport_serve'
 
 const FIRST = 9001
-export const RECORDS = 200
+export const RECORDS = 60
 
 /** A primary with a streaming standby, and an integration that may read all records. */
 export interface Replicated {

@@ -7,6 +7,8 @@ import { RECORDS } from './replicated.ts'
 /** Between two writes. */
 const PAUSE_MS = 200
 
+const PAGE = 15
+
 /** The records that count differently in each state. */
 const STATES = 7
 
@@ -40,7 +42,7 @@ export class Writer {
         await sql`update products set name = ${`State ${state}`} where id = ${PRODUCT}`
         await sql`
           update assessments set legacy_record = not legacy_record
-          where legacy_record <> (id % 200 < ${legacyIn(state)})`
+          where legacy_record <> (id % ${RECORDS} < ${legacyIn(state)})`
         await sql`update organizations set name = ${`State ${state}`} where id = ${ORGANIZATION}`
       })
       this.committed[state] = performance.now()
@@ -49,7 +51,8 @@ export class Writer {
   }
 }
 
-const legacyIn = (state: number) => 110 + (state % STATES)
+/** More than two pages, so that each of three pages has a record. */
+const legacyIn = (state: number) => 2 * PAGE + 1 + (state % STATES)
 
 /** What clients have seen. */
 export interface Seen {
@@ -91,7 +94,7 @@ export class Readers {
   async #read(at: number): Promise<void> {
     for (let page = at; !this.#isOver; page++) {
       const isLegacy = page % 2 === 0
-      const query = `page=50&offset=${(page % 3) * 50}${isLegacy ? '&filter[legacy_record][]=true' : ''}`
+      const query = `page=${PAGE}&offset=${(page % 3) * PAGE}${isLegacy ? '&filter[legacy_record][]=true' : ''}`
       const sentAt = performance.now()
       const { status, body } = await tryList(this.url, this.token, query)
       this.seen.pages++
