@@ -11,6 +11,8 @@ const ids = Array.from({ length: ORGANIZATIONS }, (_, n) => n + 1).filter(id => 
 const BROAD: Scope = { organizations: ids, products: PRODUCTS_35 }
 /** A product that is named in another way than all others. */
 const OTHER = PRODUCTS
+/** Products without records. */
+const UNUSED = Array.from({ length: 20 }, (_, n) => 1000 + n)
 
 describe('a count', () => {
   const plan = async (scope: Scope, filter: Filter) => {
@@ -105,5 +107,20 @@ beforeAll(async () => {
   await many.database.sql`update export_products set name_key = 'lab' where product_id = ${OTHER}`
   await many.database.sql`update export_records set product_name_key = 'lab' where product_id = ${OTHER}`
   // As a service in use: the index of the products is vacuumed, too.
-  await many.database.sql`vacuum export_records`
+  await many.database.sql`vacuum (freeze) export_records`
+})
+
+describe('with records of three products', () => {
+  const few = useManyRecords()
+  beforeAll(async () => {
+    await few.database.sql`update export_records set product_id = 1 + product_id % 3`
+    await few.database.sql`vacuum (full, freeze, analyze) export_records`
+    await few.database.sql`vacuum (freeze) export_records`
+  })
+
+  test('a search for a letter looks up products without records by their index', async () => {
+    const scope = { ...BROAD, products: [...PRODUCTS_35, ...UNUSED] }
+    const { count } = await few.explainer.explain(scope, { filter: { search: 'd' } })
+    expect(recordsRead(count)).toBeLessThan(RECORDS / 20)
+  })
 })
