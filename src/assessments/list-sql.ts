@@ -199,7 +199,7 @@ const expected = (condition: SQL) => sql`coalesce(${condition}, false)`
 
 /** The matching records from the cursor or the end on, along the index of the sort. */
 function walked(shape: Shape): SQL {
-  const { sort, order, filters, way, isEach, hasCursor, isBackward, isAtEnd, reach } = shape
+  const { sort, order, filters, way, isEach, hasCursor, isBackward, isBounded, reach } = shape
   const [key, id] = [KEYS[sort], sql`${r.id}`]
   const inScope = areIn(shape.membership, shape.isByProduct, r)
   const isAscending = (order === 'ASC') !== isBackward
@@ -214,7 +214,7 @@ function walked(shape: Shape): SQL {
           select ${bound}(${nameKeyOf(sql`product.id`)}) from unnest(${products}) as product (id))`
   const bound =
     isAscending === hasCursor ? sql`${key} <= ${name(sql`max`)}` : sql`${key} >= ${name(sql`min`)}`
-  const bounds = sort === 'product_name' && isAtEnd ? [bound] : []
+  const bounds = sort === 'product_name' && isBounded ? [bound] : []
   const search = searchOf(filters)
   const found = search ? [isFound(search, isEach)] : []
   const fromCursor = hasCursor ? [sql`(${key}, ${id}) ${beyond} ${cursor}`] : []

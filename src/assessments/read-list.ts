@@ -182,7 +182,7 @@ function countingOf({ reader: { source }, filters, given, isExact }: PageRequest
 
 /** The text of a page: for an entry, and as many records as are read. */
 function shapeOf(
-  { reader: { source }, query, filters }: PageRequest,
+  { reader: { source }, query, filters, isExact }: PageRequest,
   list: Sizes & Pick<List, 'isRecorded'>,
   way: Way,
   { cursor, isBackward, skip }: Entry,
@@ -201,7 +201,8 @@ function shapeOf(
     isByProduct: isByProduct(list),
     isEach: list.count >= list.all * OFTEN,
     hasCursor: cursor !== undefined,
-    isAtEnd: sort === 'product_name' && (cursor === undefined || looksFurther),
+    // Its bounds believe that a product has one sort key. Writes past the triggers may have left several.
+    isBounded: sort === 'product_name' && !isExact && (cursor === undefined || looksFurther),
     isRecorded: list.isRecorded,
   }
 }

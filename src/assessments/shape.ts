@@ -41,8 +41,8 @@ export interface Shape {
   hasCursor: boolean
   /** Whether it goes against the order. */
   isBackward: boolean
-  /** Whether it may come to the records before the first or after the last of the list. */
-  isAtEnd: boolean
+  /** Whether the products bound the walk, which may come to the records before the first or after the last of the list. */
+  isBounded: boolean
   /** No less than what is skipped and read. */
   reach: Reach
   /** How it is found out whether a record is of the sets, and whether the product comes first, which leaves fewer. */

@@ -77,7 +77,7 @@ test('the statement of a page reads the records of its list from its entry, by e
     const shape: Shape = {
       ...{ ...rest, filters, isBackward, isRecorded: true, reach: 200 },
       hasCursor: cursor !== undefined,
-      isAtEnd: cursor === undefined,
+      isBounded: cursor === undefined,
       ...(isCounted && { counting: { source: rest.source, filters, isLetter, isExact } }),
     }
     const sets = { organizations: `{${organizations}}`, products: `{${products}}` }
@@ -125,7 +125,7 @@ test.each<[string, Partial<Shape>, Record<string, string>]>([
           isBackward: false,
           isEach: false,
         },
-        ...{ isAtEnd: true, membership: 'planned', isByProduct: true, isRecorded: true, ...differs },
+        ...{ isBounded: true, membership: 'planned', isByProduct: true, isRecorded: true, ...differs },
       }
       const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
         ...{

@@ -131,3 +131,20 @@ test('a remembered page that contradicts its count is counted from the records a
   await readBody(db.pool, memory, SCOPE, parameters, count - 30)
   expect(kindsOf(db.sent)).toEqual(['cursor', 'count', 'end'])
 })
+
+test.each(['ASC', 'DESC'] as const)(
+  'the only page of a list by product_name, %s, has every record if records of a product were left with other names',
+  async order => {
+    await reset(db.sql, 90)
+    await issueTokens(db.sql, SCOPE)
+    oracle = await readOracle(db.sql)
+    await pastTriggers(
+      "update export_records set product_name_key = case when id % 20 = 0 then 'aaa' else 'zzz' end where product_id = 3",
+    )
+    const parameters: ListParameters = { sort: 'product_name', order, filter: 0, size: 100 }
+    const { data, meta } = JSON.parse(await readBody(db.pool, memory, SCOPE, parameters, 0))
+    expect(meta.count).toBe(countOf(rightPage(oracle, SCOPE, parameters, 0)))
+    expect(data).toHaveLength(meta.count)
+  },
+  20_000,
+)

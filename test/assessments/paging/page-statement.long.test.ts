@@ -35,7 +35,7 @@ test('statements/next-page.sql equals the statement that the service sends for t
     ...{
       isBackward: false,
       isEach: true,
-      isAtEnd: false,
+      isBounded: false,
       membership: 'searched',
       isByProduct: true,
       isRecorded: false,
