@@ -49,8 +49,8 @@ create table export_records (
 -- Long lists are walked along the index of their sort. A page is chosen from that index alone, and then its documents are
 -- read: the sort key and the id give the order, the included columns answer the scope. The first one also has what the other
 -- filters look at, except seids and proctors, so that counts read this index alone. Reading the documents for a count
--- takes three times as long. The last one has the person: a search for one letter, which most products have in their names,
--- counts the records of the others by that index.
+-- takes three times as long. The last one has the person, too: the count of a search for a letter that most products have reads
+-- the records of the other products alone.
 create index export_records_certified_on
   on export_records (certified_on, id) include (organization_id, product_id, user_id, is_archived, legacy_record);
 create index export_records_user_name

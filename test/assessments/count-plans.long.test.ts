@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Filter } from '../../src/contract.ts'
 import type { Scope } from '../support/oracle.ts'
-import { heapFetches, indexes, indexesOfRecords, readsAll, recordsRead, rowsRead } from './paging/explain.ts'
+import {
+  heapFetches,
+  indexes,
+  indexesOfRecords,
+  type Plan,
+  readsAll,
+  recordsRead,
+  rowsRead,
+} from './paging/explain.ts'
 import { ORGANIZATIONS, PRODUCTS, PRODUCTS_35, RECORDS, useManyRecords } from './paging/many-records.ts'
 
 /** The plans of counts. */
@@ -13,6 +21,9 @@ const BROAD: Scope = { organizations: ids, products: PRODUCTS_35 }
 const OTHER = PRODUCTS
 /** Products without records. */
 const UNUSED = Array.from({ length: 20 }, (_, n) => 1000 + n)
+
+/** The statement has two branches, of which one is executed. */
+const executed = (plan: Plan[]) => plan.filter(node => node['Actual Loops'] > 0)
 
 describe('a count', () => {
   const plan = async (scope: Scope, filter: Filter) => {
@@ -56,13 +67,13 @@ describe('a count', () => {
 
   test('of a search for one letter, which most people have in their names, reads all records once', async () => {
     const { whole } = await plan(BROAD, { search: 'a' })
-    expect(whole.map(node => node['Node Type']).filter(type => type.includes('Join'))).toContain('Hash Join')
+    expect(executed(whole).map(node => node['Node Type'])).toContain('Hash Join')
     expect(recordsRead(whole)).toBeLessThanOrEqual(RECORDS)
   })
 
   test('of a search for a letter that most products have reads the records of the other products alone', async () => {
     const { whole } = await plan({ ...BROAD, products: [...PRODUCTS_35, OTHER] }, { search: 'd' })
-    expect(new Set(indexesOfRecords(whole))).toContain('export_records_product_name')
+    expect(indexesOfRecords(executed(whole))).toContain('export_records_product_name')
     expect(heapFetches(whole)).toBe(0)
     expect(recordsRead(whole)).toBeWithin(1, RECORDS / 20)
   })

@@ -7,6 +7,7 @@ import { RECORDS } from './replicated.ts'
 /** Between two writes. */
 const PAUSE_MS = 200
 
+/** The records of a page: three pages are read, of all records and of legacy records. */
 const PAGE = 15
 
 /** The records that count differently in each state. */
@@ -51,8 +52,8 @@ export class Writer {
   }
 }
 
-/** More than two pages, so that each of three pages has a record. */
-const legacyIn = (state: number) => 2 * PAGE + 1 + (state % STATES)
+/** More than two pages, so that each of three pages has several records, which could be of two states. */
+const legacyIn = (state: number) => 2 * PAGE + 5 + (state % STATES)
 
 /** What clients have seen. */
 export interface Seen {
