@@ -28,7 +28,7 @@ const REPETITION_MS = 500
 const MAX_SENT = 2
 const MAX_REFUSALS = 3
 
-/** Before a repetition: what has cut one connection may have cut others, whose ends have not been read yet. */
+/** Before what follows a lost connection: what has cut one may have cut others, whose ends have not been read yet. */
 const PAUSE_MS = 50
 
 /** When the server has refused one connection more, statements share those that are open for so long. */
@@ -142,14 +142,14 @@ export class ServingDatabase implements Runner {
       if ('rows' in outcome) return outcome.rows
       const { error, verdict } = outcome
       const hasTime = performance.now() + REPETITION_MS <= work.deadline - GRACE_MS
-      const isShared = verdict === 'not sent' && this.#share(error)
+      const isShared = verdict === 'not sent' && (await this.#share(error))
       const isElsewhere = verdict === 'read-only' && (await this.#watchdog.findWritable())
       if (!isElsewhere && verdict !== 'not sent') this.#noteRefusal(error, work)
       const mayPass = isElsewhere || verdict === 'cut' || verdict === 'passing'
       const isRepeated =
         verdict === 'not sent' ? isShared || ++refusals < MAX_REFUSALS : mayPass && ++cuts < MAX_SENT
       if (!hasTime || !isRepeated) throw failureOf(error, verdict)
-      await Bun.sleep(PAUSE_MS)
+      if (verdict !== 'not sent') await Bun.sleep(PAUSE_MS)
     }
   }
 
@@ -195,10 +195,12 @@ export class ServingDatabase implements Runner {
     return isLateCancel && performance.now() - sent.at < this.bounds.statementMs ? 'cut' : verdict
   }
 
-  /** No further connection could be opened. @returns whether statements share those that are open */
-  #share(error: unknown): boolean {
+  /** No further connection could be opened. @returns whether statements share those that are open and stay so */
+  async #share(error: unknown): Promise<boolean> {
     void this.#watchdog.look()
-    const open = this.#watchdog.client?.size ?? 0
+    const before = this.#watchdog.client?.pids
+    await Bun.sleep(PAUSE_MS)
+    const open = this.#watchdog.client?.pids.filter(pid => before?.includes(pid)).length ?? 0
     // Otherwise the watchdog finds out whether there is a database.
     if (open === 0 && !refusesMore(error)) return false
     const now = performance.now()

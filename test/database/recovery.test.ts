@@ -58,6 +58,27 @@ describe('if the database', () => {
     expect(server.service.newMessages()).toEqual([])
   })
 
+  test('ends every connection while one is being opened, both requests succeed', async () => {
+    await server.start()
+    await server.service.list()
+    const answers = await server.operator(sql =>
+      sql.begin(async sql => {
+        await sql`lock table export_records in access exclusive mode`
+        const list = server.service.list()
+        await untilBlocked(sql)
+        const { accepted } = server.proxy
+        server.proxy.setNetwork({ is: 'slow', milliseconds: 300 })
+        const token = server.service.token()
+        await until('a connection is being opened', () => server.proxy.accepted > accepted)
+        server.proxy.setNetwork({ is: 'normal' })
+        server.proxy.cut()
+        return [list, token].map(async answer => (await answer).status)
+      }),
+    )
+    expect(await Promise.all(answers)).toEqual([200, 200])
+    expect(server.service.newMessages()).toEqual([])
+  })
+
   /** The answer to a request whose connection is cut while its statement waits for a lock of the table. */
   const answerAcrossACut = (sql: postgres.Sql, table: string, ask: () => Promise<Response>) =>
     sql.begin(async sql => {

@@ -78,9 +78,9 @@ export class FlakyProxy {
     }
   }
 
-  /** Cuts all connections. */
+  /** Cuts all connections, the newest one first. */
   cut(): void {
-    for (const link of this.#links) this.#end(link)
+    for (const link of [...this.#links].reverse()) this.#end(link)
   }
 
   /** Cuts all connections; new ones lead to another port. */
