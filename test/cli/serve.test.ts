@@ -17,6 +17,17 @@ describe('axport serve', () => {
     expect(await fetch(server.url).catch(error => error.code)).toBe('ECONNREFUSED')
   })
 
+  test('opens a connection before the first request needs one', async () => {
+    const server = await world.serve()
+    await until('it is open', async () => {
+      const { count } = await world.sql`
+        select from pg_stat_activity
+        where datname = current_database() and application_name = 'axport' and query = 'select 1'`
+      return count === 1
+    })
+    await server.end()
+  })
+
   test('logs nothing below LOG_LEVEL', async () => {
     const port = String(await freePort())
     const server = await start(['serve'], { env: { ...world.env, LOG_LEVEL: 'warn', PORT: port } })
