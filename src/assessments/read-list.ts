@@ -9,7 +9,7 @@ import { COUNT, countSql, isByKept, PAGE, pageSql } from './list-sql.ts'
 import type { PageMemory } from './page-memory.ts'
 import type { Source } from './page-state.ts'
 import type { Sets } from './scope.ts'
-import { isOneLetter, searchOf } from './search.ts'
+import { searchOf } from './search.ts'
 import { type Counting, REACHES, type Reach, type Shape } from './shape.ts'
 
 /** A page, as plain OFFSET and count(*) find it in one snapshot of the present data. */
@@ -176,9 +176,11 @@ function pageOf(
   }
 }
 
-function countingOf({ reader: { source }, filters, given, isExact }: PageRequest): Counting {
-  return { source, filters, isExact, isLetter: isOneLetter(given) }
-}
+const countingOf = ({ reader: { source }, filters, isExact }: PageRequest): Counting => ({
+  source,
+  filters,
+  isExact,
+})
 
 /** The text of a page: for an entry, and as many records as are read. */
 function shapeOf(

@@ -24,10 +24,6 @@ export function searchValues(value: string): Record<string, unknown> {
   }
 }
 
-/** Whether the values of a search are of one letter, which most people have in their names. */
-export const isOneLetter = ({ phrase }: Record<string, unknown>) =>
-  [...String(phrase)].length === '%?%'.length
-
 /**
  * Whether each pattern of a search has a trigram, in databases of any locale. To some of them letters beyond ASCII are
  * no letters. Two ASCII letters and a third character of the same word always have one: "sia", or "si" and a space.

@@ -9,8 +9,6 @@ import type { Membership } from './scope.ts'
 export interface Counting {
   source: Source
   filters: string[]
-  /** Whether the search is for one letter, which most people have in their names. */
-  isLetter: boolean
   /** Whether the records themselves are counted: writes past the triggers make kept counts wrong. */
   isExact: boolean
 }

@@ -44,7 +44,6 @@ const any = fc.record({
   membership: fc.constantFrom<Membership[]>('searched', 'hashed', 'planned'),
   isByProduct: fc.boolean(),
   isRecorded: fc.boolean(),
-  isLetter: fc.boolean(),
   isExact: fc.boolean(),
   /** Whether the page is counted by its statement. */
   isCounted: fc.boolean(),
@@ -60,7 +59,7 @@ const any = fc.record({
 test('the statement of a page reads the records of its list from its entry, by every way, in every order', async () => {
   await db.sql`update disclosure_state set is_on = true`
   const property = fc.asyncProperty(any, async drawn => {
-    const { question, organizations, products, at, size, skip, isCounted, isLetter, isExact, ...rest } = drawn
+    const { question, organizations, products, at, size, skip, isCounted, isExact, ...rest } = drawn
     const scope = { organizations, products }
     await issueTokens(db.sql, scope)
     const { access } = await requireAccess(runnerOn(db.sql), tokenOf(scope))
@@ -78,7 +77,7 @@ test('the statement of a page reads the records of its list from its entry, by e
       ...{ ...rest, filters, isBackward, isRecorded: true, reach: 200 },
       hasCursor: cursor !== undefined,
       isBounded: cursor === undefined,
-      ...(isCounted && { counting: { source: rest.source, filters, isLetter, isExact } }),
+      ...(isCounted && { counting: { source: rest.source, filters, isExact } }),
     }
     const sets = { organizations: `{${organizations}}`, products: `{${products}}` }
     const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
