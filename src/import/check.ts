@@ -36,7 +36,7 @@ export async function check(
   if (isSync && (!isAllOrNothing || count === 0) && !unidentified) await stageRemovals(sql, types)
   await findChanges(sql)
   if (!isAllOrNothing) await indexPlaces(sql, lines)
-  await rejectRows(sql, problems(source, isAllOrNothing), isAllOrNothing)
+  await rejectRows(sql, problems(source, staged, isAllOrNothing), isAllOrNothing)
   // Of the removals, those that had to be left out are gone.
   if ((isSync || feed) && (!isAllOrNothing || count === 0))
     await limitRemovals(sql, { most: sync ?? maxRemoved, isOfFeed: feed !== undefined, isSync })

@@ -10,8 +10,8 @@ import type { Staged } from './stage.ts'
 export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPartsApart: boolean) {
   const isIndexed = await indexStaging(sql, staged.lines)
   const repeated: Type[] = []
-  for (const type of [...staged.unordered, ...(hasPartsApart ? (['part'] as const) : [])])
-    if (await comesTwice(sql, type)) repeated.push(type)
+  for (const type of staged.unordered)
+    if ((type !== 'part' || hasPartsApart) && (await comesTwice(sql, type))) repeated.push(type)
   if (repeated.length > 0) await indexPlaces(sql, staged.lines)
   for (const type of repeated) if (type !== 'part') await removeRepetitions(sql, type)
   if (repeated.includes('assessment')) await dropOrphanedParts(sql)

@@ -99,9 +99,10 @@ class Staging implements Staged {
       this.#put('rejects', sourceRow, { ...subject, assessment_id, user_id, reason })
     } else {
       const { type, row, parts } = read
-      if (type !== 'part') this.#checkOrder(type, row.id as number)
+      this.#checkOrder(type, row.id as number)
       this.#put(TABLE_OF[type], sourceRow, row)
       for (const part of parts) {
+        this.#checkOrder('part', part.id as number)
         part.assessment_id = row.id
         this.#put(TABLE_OF.part, sourceRow, part)
       }

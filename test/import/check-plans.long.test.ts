@@ -59,7 +59,7 @@ test('the checks of a first load with few proctors read no large table once for 
     const staged = await stageRows(sql, source, false, () => {})
     await prepareStaging(sql, staged, false)
     await findChanges(sql)
-    const query = problems(source, true)
+    const query = problems(source, staged, true)
     const [row] = await sql.unsafe<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
       `explain (analyze, format json) ${query}`,
     )
