@@ -3,8 +3,17 @@ import { exportPeople as people, exportRecords as r } from '../../db/schema.ts'
 import { rowOf } from '../database/statement.ts'
 import { allOf, conditionsOf, isNarrow } from './filters.ts'
 import { hasScope, SOURCES, STATE } from './page-state.ts'
+import { nameKeyOf, otherKeys } from './product-keys.ts'
 import { areIn, GIVEN, isIn } from './scope.ts'
-import { isFound, isNamed, productsNamed, type Search, searchOf } from './search.ts'
+import {
+  isFound,
+  isNamed,
+  isOfPerson,
+  otherProducts,
+  productsNamed,
+  type Search,
+  searchOf,
+} from './search.ts'
 import { type Counting, REACHES, type Shape } from './shape.ts'
 
 /** The SQL of a count and of a page. test/assessments/statements has what the service sends. */
@@ -128,29 +137,8 @@ function ofPeople(filters: string[], search: Search, isKept: boolean, ofOrganiza
     ) as sample, (select ${isKept ? ofOtherProducts : sql`null::bigint`} as of_products) as products)`
 }
 
-/** The products of the scope that a search does not find. */
-const others = sql`(
-    select id from unnest(${GIVEN.products}) as product (id) where id not in (${productsNamed})) as other`
-
-/** The kept count of their records, of any organization. */
-const ofOtherProducts = sql`(select coalesce(sum(records), 0)::bigint from export_counts where product_id in (select id from ${others}))`
-
-/**
- * Their sort keys, one for each product. Writes past the triggers may have left several, so an exact count uses none. Nor does
- * one with other filters, whose columns the index of the sort keys does not have.
- */
-const otherKeys = sql`array(select ${nameKeyOf(sql`other.id`)} from ${others})`
-
-/**
- * The sort key of a record of a product, by the index of products; null if it has no record. Of an equality the planner expects
- * so many matches that it reads the table, to its end for a product without records: 7 s for 300 of them, 60,000 records.
- */
-function nameKeyOf(product: SQL): SQL {
-  return sql`(select ${r.productNameKey} from ${r} where ${r.productId} between ${product} and ${product} limit 1)`
-}
-
-/** Whether a record is found by a person alone, and not by its product, too. */
-const isOfPerson = sql`${r.userId} = ${people.userId} and coalesce(${r.productId} not in (${productsNamed}), true)`
+/** The kept count of the other products' records, of any organization. */
+const ofOtherProducts = sql`(select coalesce(sum(records), 0)::bigint from export_counts where product_id in (select id from ${otherProducts}))`
 
 export const PAGE = rowOf({
   ...STATE,

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople, exportProducts, exportRecords as r } from '../../db/schema.ts'
+import { GIVEN } from './scope.ts'
 
 /** The search (contract F2): names of a person or of a product that contain a text, whatever its case. */
 
@@ -57,3 +58,11 @@ export function isNamed(search: Search): SQL {
 /** The ids of the products that have such a name. */
 export const productsNamed = sql`
           select ${exportProducts.productId} from ${exportProducts} where ${exportProducts.nameKey} like ${phrase}`
+
+/** The products of the scope that it does not find. */
+export const otherProducts = sql`(
+    select id from unnest(${GIVEN.products}) as product (id) where id not in (${productsNamed})) as other`
+
+/** Whether a record is found by a person alone, and not by its product, too. */
+export const isOfPerson = sql`
+  ${r.userId} = ${exportPeople.userId} and coalesce(${r.productId} not in (${productsNamed}), true)`
