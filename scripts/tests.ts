@@ -14,9 +14,9 @@ export interface TestRun {
 
 /**
  * More processes than cores, because some tests wait for a socket or a time-out. Not many more, because then they wait for
- * each other: on two cores the same tests took 163 s in 3 processes, and 227 s in 6.
+ * each other: on two cores all tests took 640 s in 3 processes and 596 s in 4, and others 163 s in 3 and 227 s in 6.
  */
-const PROCESSES_PER_CORE = 1.5
+const PROCESSES_PER_CORE = 2
 
 /** The file system in memory that Linux has, and the bytes that a run may need there. */
 const MEMORY = '/dev/shm'
