@@ -13,8 +13,8 @@ export interface TestRun {
 }
 
 /**
- * More processes than cores, because some tests wait for a socket or a time-out. Not many more, because then they wait for
- * each other: on two cores all tests took 640 s in 3 processes and 596 s in 4, and others 163 s in 3 and 227 s in 6.
+ * More processes than cores, because some tests wait for a socket or a time-out: on two cores, all tests took 640 s in 3
+ * processes and 596 s in 4. Not many more, because then they wait for each other: fewer tests took 163 s in 3, and 227 s in 6.
  */
 const PROCESSES_PER_CORE = 2
 

@@ -50,7 +50,7 @@ create table export_records (
 -- read: the sort key and the id give the order, the included columns answer the scope. The first one also has what the other
 -- filters look at, except seids and proctors, so that counts read this index alone. Reading the documents for a count
 -- takes three times as long. The last one has the person, too: the count of a search for a letter that most products have reads
--- the records of the other products alone.
+-- the records of the other products alone, if they are few.
 create index export_records_certified_on
   on export_records (certified_on, id) include (organization_id, product_id, user_id, is_archived, legacy_record);
 create index export_records_user_name

@@ -11,7 +11,7 @@ export function nameKeyOf(product: SQL): SQL {
 }
 
 /**
- * Those of the products that a search does not find, one for each. Writes past the triggers may have left several, so an exact
- * count uses none. Nor does one with other filters, whose columns the index of the sort keys does not have.
+ * The sort keys of the products that a search does not find, one for each. Writes past the triggers may have left several, so
+ * an exact count uses none. Nor does one with other filters, whose columns the index of the sort keys does not have.
  */
 export const otherKeys = sql`array(select ${nameKeyOf(sql`other.id`)} from ${otherProducts})`

@@ -1,4 +1,5 @@
--- The check for ids of parts that two assessments of the source have; see checks.ts. It joins all parts with all parts.
+-- The check for ids of parts that two assessments of the source have; see checks.ts. It joins the parts of
+-- all changed assessments with all parts of the source.
 
 -- Of two in the file, the one of the later assessment is bad. An assessment without parts counts as its own part, which few
 -- expect.

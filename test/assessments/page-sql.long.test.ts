@@ -13,7 +13,7 @@ import { holds } from '../support/property.ts'
 import { readOracle } from '../support/stored-platform.ts'
 import { FILTERS, issueTokens, ORDERS, SORTS, tokenOf } from './paging/questions.ts'
 import { runnerOn } from './paging/runners.ts'
-import { ORGANIZATIONS, PRODUCTS, reset } from './paging/world.ts'
+import { addPeople, ORGANIZATIONS, PRODUCTS, reset } from './paging/world.ts'
 
 /** The statement of a page of any shape, in a database with ties in every sort key. */
 
@@ -24,6 +24,7 @@ let version: string
 beforeAll(async () => {
   await reset(db.sql, 300)
   oracle = await readOracle(db.sql)
+  await addPeople(db.sql)
   const [row] = await db.sql<{ version: string }[]>`select version from export_version`
   version = row?.version ?? ''
 })
