@@ -113,8 +113,8 @@ const counted = (filters: string[], from: SQL, ...more: SQL[]) =>
 /**
  * The records of the people that a search finds, but for those of products that it finds. A text too short for a trigram may
  * be in most names. So a sample of a hundredth of the people tells which of three ways reads least: the records of each
- * person found, one by one, or all of the other products or of the organizations, joined with these people. A person with
- * three records takes the time of four. Of 1,000,000 records, a letter of 55,000 people takes 310 ms and not 540.
+ * person found, one by one, or all of the other products or of the organizations, joined with these people. A person who has
+ * three takes the time of four records of a join. Of 1,000,000 records, a letter of 55,000 people takes 310 ms and not 540.
  */
 function ofPeople(filters: string[], search: Search, isKept: boolean, ofOrganizations: SQL): SQL {
   const joined = (...more: SQL[]) =>
