@@ -15,12 +15,10 @@ export async function findChanges(sql: TransactionSql): Promise<void> {
     const table = TABLE_OF[type]
     await sql.unsafe(`
       create temporary table changed_${table} on commit drop as
-      select id, not exists (select from ${table} t where t.id = changed.id) as is_new
-      from (
-        select i.id from import_${table} i
-        where not i.deleted and not exists (select from ${table} t where t.id = i.id and ${areEqual(type)})
-        ${type === 'assessment' ? BY_PARTS : ''}
-      ) as changed`)
+      select i.id, not exists (select from ${table} t where t.id = i.id) as is_new
+      from import_${table} i
+      where not i.deleted and not exists (select from ${table} t where t.id = i.id and ${areEqual(type)})`)
+    if (type === 'assessment') await sql.unsafe(CHANGED_BY_PARTS)
     await sql.unsafe(`create index on changed_${table} (id); analyze changed_${table}`)
   }
 }
@@ -33,24 +31,29 @@ const areEqual = (type: Type) =>
  * Stored assessments with a part that is not stored, or, if a part of theirs is staged, with a stored one that is not.
  * Others are new, whatever their parts.
  */
-const BY_PARTS = `
-  union
-  select i.assessment_id from import_assessment_parts i
-  where exists (select from assessments t where t.id = i.assessment_id)
-    and not exists (select from assessment_parts t where t.id = i.id and ${areEqual('part')})
-  union
-  select t.assessment_id from assessment_parts t
-  where exists (select from import_assessment_parts i where i.assessment_id = t.assessment_id)
-    and not exists (select from import_assessment_parts i where i.id = t.id and i.assessment_id = t.assessment_id)`
+const CHANGED_BY_PARTS = `
+  insert into changed_assessments (id, is_new)
+  select by_parts.id, false
+  from (
+    select i.assessment_id as id from import_assessment_parts i
+    where exists (select from assessments t where t.id = i.assessment_id)
+      and not exists (select from assessment_parts t where t.id = i.id and ${areEqual('part')})
+    union
+    select t.assessment_id from assessment_parts t
+    where exists (select from import_assessment_parts i where i.assessment_id = t.assessment_id)
+      and not exists (select from import_assessment_parts i where i.id = t.id and i.assessment_id = t.assessment_id)
+  ) as by_parts
+  where not exists (select from changed_assessments c where c.id = by_parts.id)`
 
 /** Counts the staged rows by their effect. The deletion of a row that is not there counts as unchanged. */
 export async function summarize(sql: TransactionSql): Promise<Summary> {
   const summary: Summary = {}
   for (const type of TYPES) {
+    // offset 0, because Postgres would otherwise count again for each column that uses a count.
     const [row] = await sql.unsafe<Counts[]>(`
       select inserted::float8, updated::float8, (staged - inserted - updated - deleted)::float8 as unchanged,
         deleted::float8
-      from (${type === 'part' ? countsOfParts : countsOf(type)}) as counts`)
+      from (${type === 'part' ? countsOfParts : countsOf(type)} offset 0) as counts`)
     summary[TABLE_OF[type]] = { ...(row as Counts) }
   }
   return summary

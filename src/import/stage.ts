@@ -46,7 +46,10 @@ async function createStaging(sql: TransactionSql): Promise<void> {
  * Rows that are staged at a time, by a COPY for each table, while the next ones are read. With fewer, a load waits longer for
  * Postgres; with more, it takes more memory.
  */
-const BATCH = 10_000
+const BATCH = 20_000
+
+/** Lines that are read at a time. */
+const LINES = 500
 
 /** What is staged. */
 export interface Staged {
@@ -64,12 +67,18 @@ export async function stageRows(
 ): Promise<Staged> {
   const staging = new Staging(sql, keepTexts)
   let bytes = 0
+  let paused = 0
   onRead(0, bytes)
   for await (const rows of source.read(size => (bytes += size))) {
     if (staging.lines === 0 && rows.length > 0) await createStaging(sql)
     for (const sourceRow of rows) staging.add(sourceRow)
     if (staging.rows >= BATCH) await staging.write()
     onRead(staging.lines, bytes)
+    // A COPY takes several turns of the event loop, and reading a file leaves it few. Not setImmediate(): in Bun it may
+    // never return while nothing else happens.
+    if (staging.lines < paused + LINES) continue
+    paused = staging.lines
+    await Bun.sleep(0)
   }
   await staging.flush()
   return staging

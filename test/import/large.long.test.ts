@@ -10,6 +10,7 @@ import {
   useDatabase,
   versionOf,
 } from '../support/import.ts'
+import { watchPlans } from '../support/plans.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
 import { ASSESSMENTS, definitions, SAMPLE } from './large-load.ts'
@@ -37,6 +38,14 @@ describe('a bulk load', () => {
     expect(await definitions(sql)).toEqual(before)
     expect(await staleRecords(sql)).toBeEmpty()
     expect(await versionOf(sql)).not.toBe(version)
+  })
+
+  test('of an empty database renders records in parallel workers of Postgres', async () => {
+    const { sql, takePlans, close } = await watchPlans(database.url)
+    expect(await importText(sql, SAMPLE)).toMatchObject({ loaded: true })
+    const parallel = takePlans().filter(({ nodes }) => nodes.includes('Gather'))
+    await close()
+    expect(parallel).toMatchObject([{ statement: expect.stringContaining('export_records_between') }])
   })
 
   test('of a dry run is rolled back completely', async () => {

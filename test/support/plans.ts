@@ -18,6 +18,8 @@ export interface Touched {
   statement: string
   node: string
   rows: number
+  /** All nodes of its plans: "Gather", "Seq Scan of users". */
+  nodes: string[]
 }
 
 /** A connection that tells the plan of each statement that it runs, also of those in functions and for foreign keys. */
@@ -58,7 +60,7 @@ export async function watchPlans(url: string): Promise<Watched> {
   const takePlans = () => {
     const touched = [...statements].map(([statement, nodes]) => {
       const [node, rows] = [...nodes].reduce((a, b) => (a[1] >= b[1] ? a : b))
-      return { statement, node, rows }
+      return { statement, node, rows, nodes: [...nodes.keys()] }
     })
     statements.clear()
     return touched.sort((a, b) => b.rows - a.rows)
