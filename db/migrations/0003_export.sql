@@ -189,8 +189,8 @@ where (exists (select from erasures e where e.user_id = a.user_id)) is false;
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- The records of a range of assessments, for a load that renders all of them. Postgres gives no part of the view to a
--- parallel worker, because of its lateral subqueries. It does give one a call of a function that is parallel safe, if the
--- stated cost makes that worth while: it is about that of so many records.
+-- parallel worker, because of its lateral subqueries. It does give one a call of a function that is parallel safe, if the call
+-- costs enough. The cost is that of rendering 50,000 records, in units of cpu_operator_cost.
 create function export_records_between(after_id bigint, last_id bigint) returns setof export_records
 language plpgsql stable parallel safe cost 400000000 rows 50000
 set search_path from current set plan_cache_mode = force_custom_plan set jit = off as $$

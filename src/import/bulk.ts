@@ -1,7 +1,5 @@
 import type { TransactionSql } from 'postgres'
-
-/** Called after each batch: `done` of `total` records are rendered. */
-type Progress = (done: number, total: number) => void
+import { type RenderProgress, renderRecords } from './render.ts'
 
 /** A load of fewer assessments is not worth the lock. */
 const LEAST_ASSESSMENTS = 20_000
@@ -15,7 +13,7 @@ const RECORDS = ['assessments', 'assessment_parts', 'export_records', 'export_co
  * at its end: once, and not for each statement. Indexes, keys and triggers are put off for tables alone that were empty.
  * All of it is part of the load's transaction.
  * Measured with 1,000,000 assessments: foreign keys 45 s by row, 2 s at once; indexes of the read model 40 s and 15 s;
- * records rendered by triggers 48 s, here 29 s in one process; parts with their keys 14 s, without 4 s.
+ * records rendered by triggers 48 s, by one process here 29 s (`render.ts` lets several do it); parts with their keys 14 s, without 4 s.
  * The price is a lock. Until the load ends nobody else can use the source tables, which `axport serve` never does. In a
  * first load nobody can read the read model, which is empty.
  */
@@ -39,7 +37,7 @@ export async function startBulkLoad(sql: TransactionSql, assessments: number) {
     /** Whether the table and those that belong to it were empty, and have no keys now: plain inserts will do. */
     isEmpty: (table: 'users' | 'assessments') => empty.includes(table),
     /** Checks, builds and renders what was put off. Building indexes follows the last call of `onRendered`. */
-    finish: async (onRendered: Progress) => {
+    finish: async (onRendered: RenderProgress) => {
       await restoreAll(false)
       if (empty.includes('users')) await sql`insert into export_people select * from export_people_rendered`
       if (empty.includes('assessments')) await renderRecords(sql, assessments, onRendered)
@@ -118,48 +116,3 @@ const NOT_EMPTY = new Error('another session has written to the tables')
 
 /** SQLSTATE: a missing privilege, lock_timeout, a deadlock, and a view that depends on a key. */
 const IN_THE_WAY = ['42501', '55P03', '40P01', '2BP01']
-
-/** Records that one call renders at most: it reads all people, and keeps its records in work_mem. */
-const MOST_RECORDS = 60_000
-
-/** Calls of one statement: by default Postgres has two workers for it, beside the process of the session. */
-const CALLS = 3
-
-/** Does the work of the triggers for all assessments: renders and counts them, and makes another version. */
-async function renderRecords(sql: TransactionSql, total: number, onRendered: Progress): Promise<void> {
-  await sql`select lock_export()`
-  // Without statistics the planner would join the tables by an index scan for every row.
-  await sql`analyze assessments (id), assessment_parts (assessment_id), users (id)`
-  const statements = Math.ceil(total / (CALLS * MOST_RECORDS))
-  const ranges = await sql<{ last: string }[]>`
-    select max(id) as last
-    from (select id, ntile(${CALLS * statements}) over (order by id) as range from assessments) as ranged
-    group by range order by range`
-  const ids = ['0', ...ranges.map(({ last }) => last)]
-  for (let done = 0; done < statements; done++) {
-    onRendered(Math.floor((total * done) / statements), total)
-    await renderRanges(sql, ids.slice(done * CALLS) as Bounds)
-  }
-  onRendered(total, total)
-  await sql`
-    insert into export_counts
-    select organization_id, product_id, count(*) from export_records group by 1, 2 order by 1, 2`
-  await sql`select renew_export_version()`
-}
-
-/** Ids: a range begins past one and ends with the next. */
-type Bounds = [a: string, b: string, c: string, d: string]
-
-/**
- * Renders three ranges at the same time, into a table of their own: an insert would have no parallel plan. Most records stay
- * beside the next ones, because Postgres fetches those of a worker by the hundred.
- */
-async function renderRanges(sql: TransactionSql, [a, b, c, d]: Bounds): Promise<void> {
-  await sql`
-    create temporary table import_rendered on commit drop as
-    select * from export_records_between(${a}, ${b})
-    union all select * from export_records_between(${b}, ${c})
-    union all select * from export_records_between(${c}, ${d})`
-  await sql`insert into export_records select * from import_rendered`
-  await sql`drop table import_rendered`
-}

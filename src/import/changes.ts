@@ -29,11 +29,12 @@ const areEqual = (type: Type) =>
 
 /**
  * Stored assessments with a part that is not stored, or, if a part of theirs is staged, with a stored one that is not.
- * Others are new, whatever their parts.
+ * Others are new, whatever their parts. A statement of its own, because one union of both would compare all ids of a first
+ * load. "except" is no join: changed_assessments has no statistics yet, for which a join could look through it for each id.
  */
 const CHANGED_BY_PARTS = `
   insert into changed_assessments (id, is_new)
-  select by_parts.id, false
+  select id, false
   from (
     select i.assessment_id as id from import_assessment_parts i
     where exists (select from assessments t where t.id = i.assessment_id)
@@ -42,8 +43,9 @@ const CHANGED_BY_PARTS = `
     select t.assessment_id from assessment_parts t
     where exists (select from import_assessment_parts i where i.assessment_id = t.assessment_id)
       and not exists (select from import_assessment_parts i where i.id = t.id and i.assessment_id = t.assessment_id)
-  ) as by_parts
-  where not exists (select from changed_assessments c where c.id = by_parts.id)`
+    except
+    select id from changed_assessments
+  ) as by_parts`
 
 /** Counts the staged rows by their effect. The deletion of a row that is not there counts as unchanged. */
 export async function summarize(sql: TransactionSql): Promise<Summary> {

@@ -48,8 +48,8 @@ async function createStaging(sql: TransactionSql): Promise<void> {
  */
 const BATCH = 20_000
 
-/** Lines that are read at a time. */
-const LINES = 500
+/** Lines after which reading pauses. */
+const PAUSE_AFTER = 500
 
 /** What is staged. */
 export interface Staged {
@@ -67,7 +67,7 @@ export async function stageRows(
 ): Promise<Staged> {
   const staging = new Staging(sql, keepTexts)
   let bytes = 0
-  let paused = 0
+  let pausedAt = 0
   onRead(0, bytes)
   for await (const rows of source.read(size => (bytes += size))) {
     if (staging.lines === 0 && rows.length > 0) await createStaging(sql)
@@ -76,8 +76,8 @@ export async function stageRows(
     onRead(staging.lines, bytes)
     // A COPY takes several turns of the event loop, and reading a file leaves it few. Not setImmediate(): in Bun it may
     // never return while nothing else happens.
-    if (staging.lines < paused + LINES) continue
-    paused = staging.lines
+    if (staging.lines < pausedAt + PAUSE_AFTER) continue
+    pausedAt = staging.lines
     await Bun.sleep(0)
   }
   await staging.flush()

@@ -47,6 +47,16 @@ test('eight functions run with the privileges of their owner, and PUBLIC cannot 
   expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])
 })
 
+test('what the rendering of records calls may run in parallel workers', async () => {
+  const called = await db.sql`
+    select distinct proname as name, proparallel = 's' as "isSafe"
+    from pg_rewrite
+    join pg_depend on objid = pg_rewrite.oid and classid = 'pg_rewrite'::regclass
+    join pg_proc on pg_proc.oid = refobjid and refclassid = 'pg_proc'::regclass
+    where ev_class = 'export_records_rendered'::regclass`
+  expect([...called]).toEqual([{ name: 'erased_person', isSafe: true }])
+})
+
 test('a writer of the read model waits in the queue of writers, even if it wrote to no source table', async () => {
   const [row] = await undone(db.sql, async sql => {
     await sql.unsafe(START.replace('rollback;', ''))

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/database/database.ts'
-import { assessment, multiPart, ndjsonOf, REFERENCED, range, removal } from '../support/fixtures.ts'
+import { renderRecords } from '../../src/import/render.ts'
+import { undone } from '../db/source.ts'
+import { assessment, multiPart, ndjsonOf, PROCTOR, REFERENCED, range, removal } from '../support/fixtures.ts'
 import {
   everything,
   importLines,
@@ -40,12 +42,33 @@ describe('a bulk load', () => {
     expect(await versionOf(sql)).not.toBe(version)
   })
 
-  test('of an empty database renders records in parallel workers of Postgres', async () => {
+  test('of an empty database renders records by a parallel plan', async () => {
     const { sql, takePlans, close } = await watchPlans(database.url)
+    await sql`set max_parallel_workers_per_gather = 2`
     expect(await importText(sql, SAMPLE)).toMatchObject({ loaded: true })
     const parallel = takePlans().filter(({ nodes }) => nodes.includes('Gather'))
     await close()
     expect(parallel).toMatchObject([{ statement: expect.stringContaining('export_records_between') }])
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('renders every record once in several statements, without those of an erased educator and with erased proctors', async () => {
+    const { sql } = database
+    expect(await importText(sql, SAMPLE)).toMatchObject({ loaded: true })
+    await undone(sql, async transaction => {
+      await transaction`set local session_replication_role = replica`
+      await transaction`insert into erasures (user_id) values (1001), (${PROCTOR})`
+      await transaction`delete from export_records`
+      await transaction`delete from export_counts`
+      const progress: number[] = []
+      await renderRecords(transaction, ASSESSMENTS, done => void progress.push(done), 7000)
+      expect(progress).toEqual([0, 6668, 13_334, ASSESSMENTS])
+      expect(await staleRecords(transaction)).toBeEmpty()
+      expect(await transaction`select from export_records`).toHaveLength(ASSESSMENTS - 40)
+      expect(
+        await transaction`select from export_records where proctor_name_key <> 'erased person'`,
+      ).toBeEmpty()
+    })
   })
 
   test('of a dry run is rolled back completely', async () => {

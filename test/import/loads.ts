@@ -69,6 +69,16 @@ export const LOADS: Record<string, (stored: number, count: number) => Load> = {
       line.type === 'assessment' ? movedTo(LATER)(line) : { ...line, name: `${line.name} again` },
     ),
   }),
+  'all of them changed, with their parts': (stored, count) => ({
+    lines: storedLines(stored + count).map(line => {
+      if (line.type !== 'assessment') return line
+      const parts = line.parts as PartLine[] | undefined
+      const proctored = parts
+        ? { parts: parts.map(each => ({ ...each, proctor_id: PROCTORS })) }
+        : { proctor_id: PROCTORS }
+      return { ...movedTo(LATER)(line), ...proctored }
+    }),
+  }),
   'every line twice': (stored, count) => {
     const lines = storedLines(stored + count)
     return { lines: [...lines, ...lines] }

@@ -1,5 +1,5 @@
 import { beforeEach, expect } from 'bun:test'
-import type { Sql } from 'postgres'
+import type { Sql, TransactionSql } from 'postgres'
 import { importSource, type Progress } from '../../src/import/import.ts'
 import { endLine, ndjson } from '../../src/import/ndjson.ts'
 import type { ImportOptions, ImportResult } from '../../src/import/result.ts'
@@ -93,7 +93,7 @@ export async function versionOf(sql: Sql): Promise<string | undefined> {
 }
 
 /** The records in which the read model differs from a fresh rendering of the source tables, and the wrong counts. */
-export async function staleRecords(sql: Sql): Promise<{ what: string }[]> {
+export async function staleRecords(sql: Sql | TransactionSql): Promise<{ what: string }[]> {
   return await sql<{ what: string }[]>`
     select 'record ' || id as what from export_records as stored full join export_records_rendered as rendered using (id)
     where stored is distinct from rendered
