@@ -14,7 +14,7 @@ test('a process that gets SIGTERM during an outage exits within seven seconds, a
     const service = await startService(proxy.url)
     const load = new Load(service.url, world.credentials, world.truth, { longest: LONGEST_MS })
     try {
-      load.start(6)
+      await load.start(6)
       await until('50 pages are served', () => load.count('list', 200) >= 50, 60_000)
       proxy.setNetwork({ is: network })
       // The pause lets requests get stuck in the network.

@@ -23,7 +23,7 @@ const WRITE_PAUSE_MS = 5000
 async function soak(world: World, service: Running & { url: string }, minutes: number): Promise<boolean> {
   const load = new TimedLoad(service.url, world.credentials, changingTruth(world, lateRecords(world)))
   const writers = await startWriters(world, WRITE_PAUSE_MS)
-  load.start(WALKERS)
+  await load.start(WALKERS)
   // The first interval is warm-up: the first pages of a process and of its database are slower.
   await Bun.sleep(SAMPLE_MS)
   load.take()

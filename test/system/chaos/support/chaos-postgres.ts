@@ -49,6 +49,11 @@ export class ChaosPostgres {
     await this.#untilDown()
   }
 
+  /** Writes every commit. Commits of tokens are asynchronous: a crash may take those of the last moment. */
+  async flush(): Promise<void> {
+    await this.asSuperuser(sql => sql`checkpoint`)
+  }
+
   /** SIGKILL to one backend. Postgres ends all other backends and recovers; the promise resolves after the recovery. */
   async crashBackend(): Promise<void> {
     // It may still be recovering from a crash before.
@@ -58,6 +63,7 @@ export class ChaosPostgres {
         select pid from pg_stat_activity where usename = ${SERVING_ROLE} limit 1`,
     )
     if (!row) throw new Error('the service has no connection whose backend could be killed')
+    await this.flush()
     signal(row.pid, 'SIGKILL')
     const hasRecovered = async () => {
       const now = await this.#startOfRecovery()

@@ -48,16 +48,18 @@ export class Load {
   }
 
   /**
-   * Starts the clients: `walkers` clients that walk, one that sends other list and retrieve requests, one for tokens.
+   * Gets a token for each client, then starts them: `walkers` clients that walk, one that sends other list and retrieve
+   * requests, one for tokens.
    */
-  start(walkers: number): void {
-    const run = (work: (client: Client) => Promise<void>) => {
-      const client = this.client()
-      this.#running.push(this.#repeat(() => work(client)))
-    }
-    for (let n = 0; n < walkers; n++) run(client => this.#walk(client))
-    run(client => this.#requestOthers(client))
-    run(async client => void (await client.requestToken()))
+  async start(walkers: number): Promise<void> {
+    const works: ((client: Client) => Promise<unknown>)[] = [
+      ...Array.from({ length: walkers }, () => (client: Client) => this.#walk(client)),
+      client => this.#requestOthers(client),
+      client => client.requestToken(),
+    ]
+    const clients = works.map(work => ({ work, client: this.client() }))
+    await Promise.all(clients.map(({ client }) => client.requestToken()))
+    this.#running.push(...clients.map(({ work, client }) => this.#repeat(() => work(client))))
   }
 
   /** Makes a further client, whose answers are checked like all others. */
@@ -133,7 +135,7 @@ export class Load {
     this.faults.note(`no answer to ${kind} ${path.split('?')[0]}: ${failure}`)
   }
 
-  async #repeat(work: () => Promise<void>): Promise<void> {
+  async #repeat(work: () => Promise<unknown>): Promise<void> {
     while (!this.#isStopped) {
       await work()
       await Bun.sleep(PAUSE_MS)

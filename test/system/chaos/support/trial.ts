@@ -59,7 +59,8 @@ export async function trial(
   }
   try {
     await client.requestToken()
-    load.start(WALKERS)
+    await load.start(WALKERS)
+    await world.postgres.flush()
     await untilServed(20)
     await act({
       proxy,
