@@ -31,17 +31,24 @@ export interface TestService extends TestDatabase {
   logged(): string
 }
 
-/** Creates an empty Postgres database with the current schema, without a connection to it. */
-export function migratedDatabase(): Promise<NewDatabase> {
-  return freshDatabase('migrated', async url => {
+/**
+ * Creates a Postgres database with the current schema, without a connection to it. It is empty, or a copy of the template
+ * that `fill` has filled.
+ */
+export function migratedDatabase(
+  template = 'migrated',
+  fill: (sql: Sql) => Promise<unknown> = async () => {},
+): Promise<NewDatabase> {
+  return freshDatabase(template, async url => {
     const database = await openDatabase(url, 1)
     await migrate(database.sql)
+    await fill(database.sql)
     await database.close()
   })
 }
 
-export async function openTestDatabase(): Promise<TestDatabase> {
-  const { url, drop } = await migratedDatabase()
+export async function openTestDatabase(create = () => migratedDatabase()): Promise<TestDatabase> {
+  const { url, drop } = await create()
   const database = await openDatabase(url, 5)
   const close = async () => {
     await database.close()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test'
 import type { Sql } from 'postgres'
-import { useTestDatabase } from '../../support/hooks.ts'
-import type { TestDatabase } from '../../support/service.ts'
+import { use } from '../../support/hooks.ts'
+import { migratedDatabase, openTestDatabase, type TestDatabase } from '../../support/service.ts'
 import { Explainer } from './explain.ts'
 
 /** The numbers of records, organizations and products that `fillReadModel` makes. */
@@ -20,13 +20,15 @@ export interface ManyRecords {
   organizations: { id: number; records: number }[]
 }
 
-/** The database for the tests of a file that explain plans, filled before the tests. */
-export function useManyRecords(fill: (sql: Sql) => Promise<unknown> = fillReadModel): ManyRecords {
-  const database = useTestDatabase()
+/** The database for the tests of a file that explain plans: a copy of a template that `fill` fills once per process. */
+export function useManyRecords(
+  template = 'many records',
+  fill: (sql: Sql) => Promise<unknown> = fillReadModel,
+): ManyRecords {
+  const database = use(() => openTestDatabase(() => migratedDatabase(template, fill)))
   const many = { database } as ManyRecords
   beforeAll(async () => {
     const { sql, url } = database
-    await fill(sql)
     many.explainer = Explainer.create(url)
     many.organizations = await sql<{ id: number; records: number }[]>`
       select organization_id::integer as id, count(*)::integer as records from export_records group by 1 order by 2 desc, 1`

@@ -14,7 +14,9 @@ import { EACH_SORT, SORTED } from './questions.ts'
 
 const ASSESSMENTS = 50_000
 
-const many = useManyRecords(sql => importText(sql, [...sampleNdjson({ assessments: ASSESSMENTS })].join('')))
+const many = useManyRecords('a sample', sql =>
+  importText(sql, [...sampleNdjson({ assessments: ASSESSMENTS })].join('')),
+)
 let everything: Scope
 
 beforeAll(async () => {
