@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
-import type { StateLog } from '../../src/database/bounds.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import {
   ClientGone,
@@ -10,12 +9,10 @@ import {
 } from '../../src/database/failures.ts'
 import { ServingDatabase } from '../../src/database/pool.ts'
 import { readPostgresUrl } from '../../src/database/url.ts'
-import { AnswerProxy } from '../support/answer-proxy.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
-import { ask, NO_LOG } from '../support/pool.ts'
+import { ask, logged, NO_LOG } from '../support/pool.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { FOUND, LOST } from '../support/wordings.ts'
 
 const BOUNDS = { size: 4, waitMs: 5000, statementMs: 10_000, slowMs: 60_000 }
 
@@ -31,20 +28,6 @@ afterEach(async () => {
 })
 afterAll(() => database.close())
 
-/** A pool on a database that is reached through a proxy. */
-async function through(url: string, bounds = BOUNDS, log: StateLog = NO_LOG): Promise<ServingDatabase> {
-  const opened = await openDatabase(url, 1)
-  closing.push(() => opened.close())
-  return opened.pool(bounds, log)
-}
-
-/** The messages of a log. */
-function logged() {
-  const lines: string[] = []
-  const note = (_: object, line: string) => void lines.push(line)
-  return { lines, log: { info: note, warn: note } }
-}
-
 const pidOf = async (db: ServingDatabase) =>
   (await ask(db, 'select pg_backend_pid() as pid'))[0]?.pid as number
 const sleeping = async () =>
@@ -57,7 +40,9 @@ describe('a statement', () => {
   test('on a connection that the network has dropped is sent once more, and a long one beside it goes on', async () => {
     const proxy = await FlakyProxy.start(database.url)
     closing.push(() => proxy.stop())
-    db = await through(proxy.url, { ...BOUNDS, size: 2 })
+    const opened = await openDatabase(proxy.url, 1)
+    closing.push(() => opened.close())
+    db = opened.pool({ ...BOUNDS, size: 2 }, NO_LOG)
     await pidOf(db)
     proxy.setNetwork({ is: 'silent' })
     proxy.setNetwork({ is: 'normal' })
@@ -160,27 +145,6 @@ describe('a statement', () => {
 })
 
 describe('a server', () => {
-  test('that answers slowly is found again, and the log has one line for its loss and one for its return', async () => {
-    const { lines, log } = logged()
-    const proxy = await AnswerProxy.start(database.url)
-    closing.push(() => proxy.stop())
-    db = await through(proxy.url, BOUNDS, log)
-    await pidOf(db)
-    let isGone = true
-    proxy.passes = async () => !isGone
-    await until('it is lost', async () => {
-      await pidOf(db).catch(() => {})
-      return lines.length > 0
-    })
-    isGone = false
-    proxy.passes = async () => {
-      await Bun.sleep(600)
-      return true
-    }
-    await until('it is found', () => lines.length > 1)
-    expect(lines).toEqual([LOST, FOUND])
-  })
-
   test.each(['disable', 'require'])(
     'that accepts connections and never answers holds two at a time (sslmode=%s)',
     async mode => {
@@ -210,66 +174,4 @@ describe('a server', () => {
       server.close()
     },
   )
-
-  test('is another one when the URL is, and stays if the new URL leads to none', async () => {
-    const { lines, log } = logged()
-    let url = `${database.url}?application_name=one`
-    const opened = await openDatabase(() => url, 1)
-    closing.push(() => opened.close())
-    db = opened.pool(BOUNDS, log)
-    const name = async () => (await ask(db, 'show application_name'))[0]?.application_name
-    expect(await name()).toBe('one')
-    url = `${database.url}?application_name=two`
-    await until('the new URL is used', async () => (await name()) === 'two')
-    url = 'postgres://nobody@127.0.0.1:1/none'
-    await until('the log says that it leads to none', () => lines.length > 0)
-    expect(lines).toEqual(['the new database URL cannot be used: the last one stays in use'])
-    expect(await name()).toBe('two')
-  })
-
-  test('gets the password that the URL has when a connection is opened', async () => {
-    const { sql } = database
-    await sql`drop role if exists changing`
-    await sql`create role changing login password 'one'`
-    let url = database.url.replace(/\/\/.*@/, '//changing:one@')
-    const opened = await openDatabase(() => url, 1)
-    closing.push(
-      () => opened.close(),
-      async () => await sql`drop role changing`,
-    )
-    db = opened.pool({ ...BOUNDS, size: 2 }, NO_LOG)
-    const first = await pidOf(db)
-    await sql`alter role changing password 'two'`
-    // A second connection is refused, and both statements share the first one.
-    const both = () => Promise.all([ask(db, 'select pg_backend_pid() as pid from pg_sleep(0.1)'), pidOf(db)])
-    const [[one], other] = await both()
-    expect([one?.pid, other]).toEqual([first, first])
-    url = url.replace(':one@', ':two@')
-    await until(
-      'both have a connection',
-      async () => {
-        const [[one], other] = await both()
-        return one?.pid !== other
-      },
-      20_000,
-    )
-  })
-
-  test('that is a former primary is not used any more', async () => {
-    const { lines, log } = logged()
-    const { sql, url } = database
-    const name = new URL(url).pathname.slice(1)
-    db = await through(`${url}?target_session_attrs=read-write`, BOUNDS, log)
-    await pidOf(db)
-    await sql.unsafe(`alter database ${name} set default_transaction_read_only = on`)
-    await sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()`
-    await until('it is lost', () => lines.includes(LOST))
-    await expect(ask(db, 'select 1')).rejects.toThrow('no server of those in DATABASE_URL')
-    await sql.unsafe('set default_transaction_read_only = off')
-    await sql.unsafe(`alter database ${name} reset default_transaction_read_only`)
-    await until('it is found', () => lines.includes(FOUND))
-    expect(await ask(db, 'select 1 as one')).toEqual([{ one: 1 }])
-  })
 })

@@ -8,14 +8,10 @@ setDefaultTimeout(120_000)
 const ASSESSMENTS = 2000
 
 test.each(Object.keys(LOADS))(
-  'a large load reads no table once for each row: %s, where 15 %% are stored',
+  'a large load reads no table once for each row: %s, where three of twenty are stored',
   load => expectNoLoops(load, ASSESSMENTS, ASSESSMENTS * 0.15, 'ndjson'),
 )
 
-// Both had a statement that read a table once for each row.
-test.each([
-  ['new ones', 0],
-  ['people deleted whom stored ones need', 300],
-])('a load of %s, where %i assessments are stored, reads no table once for each row', (load, stored) =>
-  expectNoLoops(load, ASSESSMENTS, stored, 'ndjson'),
-)
+// It had a statement that read a table once for each row.
+test('a load of new assessments into an empty database reads no table once for each row', () =>
+  expectNoLoops('new ones', ASSESSMENTS, 0, 'ndjson'))

@@ -4,6 +4,13 @@ import type { Runner } from '../../src/database/statement.ts'
 export const ONE = { size: 1, waitMs: 10_000, statementMs: 10_000, slowMs: 60_000 }
 export const NO_LOG = { info: () => {}, warn: () => {} }
 
+/** A log, and the messages in it. */
+export function logged() {
+  const lines: string[] = []
+  const note = (_: object, line: string) => void lines.push(line)
+  return { lines, log: { info: note, warn: note } }
+}
+
 /** A client that never hangs up. */
 export const PATIENT = { signal: new AbortController().signal }
 

@@ -102,7 +102,7 @@ export class Readers {
       this.seen.slowest = Math.max(this.seen.slowest, performance.now() - sentAt)
       if (status === 200) this.#judge(body as Page, isLegacy, sentAt)
       else this.seen.faults.add(`status ${status}`)
-      await Bun.sleep(40)
+      await Bun.sleep(100)
     }
   }
 

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { StateLog } from '../../src/database/bounds.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import type { ServingDatabase } from '../../src/database/pool.ts'
+import { AnswerProxy } from '../support/answer-proxy.ts'
+import { ask, logged, NO_LOG } from '../support/pool.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { FOUND, LOST } from '../support/wordings.ts'
+
+const BOUNDS = { size: 4, waitMs: 5000, statementMs: 10_000, slowMs: 60_000 }
+
+let database: TestDatabase
+let db: ServingDatabase
+const closing: (() => Promise<unknown>)[] = []
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+afterEach(async () => {
+  await db.close()
+  for (const close of closing.splice(0)) await close()
+})
+afterAll(() => database.close())
+
+/** A pool of the server at a URL, or at the one that a function returns when a connection is opened. */
+async function poolOf(
+  url: Parameters<typeof openDatabase>[0],
+  log: StateLog = NO_LOG,
+  size = BOUNDS.size,
+): Promise<ServingDatabase> {
+  const opened = await openDatabase(url, 1)
+  closing.push(() => opened.close())
+  return opened.pool({ ...BOUNDS, size }, log)
+}
+
+const pidOf = async (db: ServingDatabase) =>
+  (await ask(db, 'select pg_backend_pid() as pid'))[0]?.pid as number
+
+describe('a server', () => {
+  test('that answers slowly is found again, and the log has one line for its loss and one for its return', async () => {
+    const { lines, log } = logged()
+    const proxy = await AnswerProxy.start(database.url)
+    closing.push(() => proxy.stop())
+    db = await poolOf(proxy.url, log)
+    await pidOf(db)
+    let isGone = true
+    proxy.passes = async () => !isGone
+    await until('it is lost', async () => {
+      await pidOf(db).catch(() => {})
+      return lines.length > 0
+    })
+    isGone = false
+    proxy.passes = async () => {
+      await Bun.sleep(600)
+      return true
+    }
+    await until('it is found', () => lines.length > 1)
+    expect(lines).toEqual([LOST, FOUND])
+  })
+
+  test('is another one when the URL is, and stays if the new URL leads to none', async () => {
+    const { lines, log } = logged()
+    let url = `${database.url}?application_name=one`
+    db = await poolOf(() => url, log)
+    const name = async () => (await ask(db, 'show application_name'))[0]?.application_name
+    expect(await name()).toBe('one')
+    url = `${database.url}?application_name=two`
+    await until('the new URL is used', async () => (await name()) === 'two')
+    url = 'postgres://nobody@127.0.0.1:1/none'
+    await until('the log says that it leads to none', () => lines.length > 0)
+    expect(lines).toEqual(['the new database URL cannot be used: the last one stays in use'])
+    expect(await name()).toBe('two')
+  })
+
+  test('gets the password that the URL has when a connection is opened', async () => {
+    const { sql } = database
+    await sql`drop role if exists changing`
+    await sql`create role changing login password 'one'`
+    let url = database.url.replace(/\/\/.*@/, '//changing:one@')
+    db = await poolOf(() => url, NO_LOG, 2)
+    closing.push(async () => await sql`drop role changing`)
+    const first = await pidOf(db)
+    await sql`alter role changing password 'two'`
+    // A second connection is refused, and both statements share the first one.
+    const both = () => Promise.all([ask(db, 'select pg_backend_pid() as pid from pg_sleep(0.1)'), pidOf(db)])
+    const [[one], other] = await both()
+    expect([one?.pid, other]).toEqual([first, first])
+    url = url.replace(':one@', ':two@')
+    await until(
+      'both have a connection',
+      async () => {
+        const [[one], other] = await both()
+        return one?.pid !== other
+      },
+      20_000,
+    )
+  })
+
+  test('that is a former primary is not used any more', async () => {
+    const { lines, log } = logged()
+    const { sql, url } = database
+    const name = new URL(url).pathname.slice(1)
+    db = await poolOf(`${url}?target_session_attrs=read-write`, log)
+    await pidOf(db)
+    await sql.unsafe(`alter database ${name} set default_transaction_read_only = on`)
+    await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`
+    await until('it is lost', () => lines.includes(LOST))
+    await expect(ask(db, 'select 1')).rejects.toThrow('no server of those in DATABASE_URL')
+    await sql.unsafe('set default_transaction_read_only = off')
+    await sql.unsafe(`alter database ${name} reset default_transaction_read_only`)
+    await until('it is found', () => lines.includes(FOUND))
+    expect(await ask(db, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+})
