@@ -60,6 +60,13 @@ const delay = (value: string) =>
     await sql`select pg_reload_conf()`
   })
 
+/** Lets the standby replay each commit three seconds later, and waits until its pages are so old. */
+async function untilBehind(): Promise<void> {
+  await delay('3s')
+  expect([...readers.take().faults]).toEqual([])
+  await until('pages of the standby are two seconds old', () => readers.seen.oldest > 2000, 30_000)
+}
+
 /** Lets clients read for some seconds. */
 const read = (seconds: number) => Bun.sleep(seconds * 1000)
 
@@ -87,17 +94,13 @@ test('a standby whose replay is paused is passed over within ten seconds, and us
 })
 
 test('a standby that is three seconds behind is used, and one that is fifteen seconds behind is not', async () => {
-  await delay('3s')
-  await read(5)
-  await untilUsed()
-  readers.take()
-  await read(3)
-  const behind = readers.take()
-  expectRight(behind)
-  expect(behind.oldest).toBeGreaterThan(2000)
+  await untilBehind()
+  await read(2)
+  expect(await isUsed()).toBe(true)
+  expectRight(readers.take())
   await delay('15s')
   await untilPassedOver()
-  await read(3)
+  await read(2)
   expect(await isUsed()).toBe(false)
   await delay('0')
   await untilUsed()
@@ -148,9 +151,7 @@ test('a scope and a token count as they are at the primary, whatever the standby
     '--json',
   )
   const other = JSON.parse(stdout)
-  await delay('3s')
-  await read(4)
-  await untilUsed()
+  await untilBehind()
   const newest = await newToken(service.url, other)
   expect((await getList(service.url, newest)).status).toBe(200)
   await integration('scope', other.client_id, '--remove-organizations', '10')
@@ -186,7 +187,7 @@ test('a page of the standby is recorded at the primary before it is sent', async
 test('a standby that is promoted is passed over', async () => {
   await all.standby.promote()
   await untilPassedOver()
-  await read(3)
+  await read(2)
   expect(await isUsed()).toBe(false)
   expectRight(readers.take())
 })
