@@ -88,21 +88,6 @@ describe('a statement', () => {
     }
   })
 
-  test('whose process is frozen while it works fails at its deadline, and leaves its connection to nobody', async () => {
-    db = database.pool({ ...BOUNDS, size: 1, statementMs: 1500 }, NO_LOG)
-    const late = ask(db, 'select pg_sleep(0.3)')
-    await until('it runs', async () => (await sleeping()).length === 1)
-    const [pid] = (await sleeping()) as [number]
-    process.kill(pid, 'SIGSTOP')
-    try {
-      await expect(late).rejects.toBeInstanceOf(StatementTimeout)
-      expect(db.stats().inUse).toBe(1)
-      expect(await pidOf(db)).not.toBe(pid)
-    } finally {
-      process.kill(pid, 'SIGCONT')
-    }
-  })
-
   test('that a cancel request for the one before it hits is sent once more', async () => {
     db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
     const client = new AbortController()
@@ -126,7 +111,7 @@ describe('a statement', () => {
 
   test('waits for a connection no longer than its deadline allows, though waitMs is longer', async () => {
     db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
-    const long = ask(db, 'select pg_sleep(3)')
+    const long = ask(db, 'select pg_sleep(2)')
     const late = db.forRequest({ deadline: performance.now() + 1500 })
     const startedAt = performance.now()
     await expect(ask(late, 'select 1')).rejects.toBeInstanceOf(QueueTimeout)
@@ -167,7 +152,7 @@ describe('a server', () => {
       const startedAt = performance.now()
       await expect(ask(silent, 'select 1')).rejects.toBeInstanceOf(DatabaseUnavailable)
       expect(performance.now() - startedAt).toBeLessThan(4000)
-      await until('it was tried often', () => accepted >= 6)
+      await until('it was tried again', () => accepted >= 4)
       expect(most).toBe(2)
       await silent.close()
       await until('it holds none', () => held.size === 0)

@@ -5,7 +5,7 @@ import { LOADS } from './loads.ts'
 setDefaultTimeout(120_000)
 
 /** With far fewer, reading a whole table is cheaper than its index. The longest tests try more, other shares, and CSV. */
-const ASSESSMENTS = 1500
+const ASSESSMENTS = 1000
 
 test.each(Object.keys(LOADS))(
   'a large load reads no table once for each row: %s, where three of twenty are stored',

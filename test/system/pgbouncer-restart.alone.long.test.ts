@@ -18,7 +18,7 @@ import { PGBOUNCER, startDocumentedPgBouncer } from './support/pgbouncer.ts'
 
 setDefaultTimeout(120_000)
 
-const TRIALS = 4
+const TRIALS = 3
 
 requires(PGBOUNCER).describe('behind PgBouncer with the file in docs/operate/database.md', () => {
   let own: OwnCluster

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { StateLog } from '../../src/database/bounds.ts'
 import { openDatabase } from '../../src/database/database.ts'
+import { StatementTimeout } from '../../src/database/failures.ts'
 import type { ServingDatabase } from '../../src/database/pool.ts'
 import { AnswerProxy } from '../support/answer-proxy.ts'
 import { ask, logged, NO_LOG } from '../support/pool.ts'
@@ -35,6 +36,25 @@ async function poolOf(
 
 const pidOf = async (db: ServingDatabase) =>
   (await ask(db, 'select pg_backend_pid() as pid'))[0]?.pid as number
+
+test('a statement whose process is frozen while it works fails at its deadline, and leaves its connection to nobody', async () => {
+  db = database.pool({ ...BOUNDS, size: 1, statementMs: 1500 }, NO_LOG)
+  const pid = await pidOf(db)
+  const late = ask(db, 'select pg_sleep(20)')
+  await until('it runs', async () => {
+    const { count } = await database.sql`
+      select from pg_stat_activity where pid = ${pid} and wait_event = 'PgSleep'`
+    return count
+  })
+  process.kill(pid, 'SIGSTOP')
+  try {
+    await expect(late).rejects.toBeInstanceOf(StatementTimeout)
+    expect(db.stats().inUse).toBe(1)
+    expect(await pidOf(db)).not.toBe(pid)
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+})
 
 describe('a server', () => {
   test('that answers slowly is found again, and the log has one line for its loss and one for its return', async () => {
