@@ -115,7 +115,7 @@ describe('a request gets', () => {
 
   test('503 and leaves the queue if no connection is free in time', async () => {
     // Of four connections, requests whose token was not seen before have two.
-    await start({ waitMs: 400, size: 4 })
+    await start({ waitMs: 2000, size: 4 })
     await hold()
     const held = [service.list(), service.list()]
     await until('two statements wait', async () => (await blocked()) === 2)
