@@ -1,6 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
-import { openDatabase } from '../../src/database/database.ts'
 import {
   ClientGone,
   DatabaseUnavailable,
@@ -10,26 +9,11 @@ import {
 import { ServingDatabase } from '../../src/database/pool.ts'
 import { readPostgresUrl } from '../../src/database/url.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
-import { ask, logged, NO_LOG } from '../support/pool.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { ask, BOUNDS, logged, NO_LOG, pidOf, usePools } from '../support/pool.ts'
 import { until } from '../support/until.ts'
 
-const BOUNDS = { size: 4, waitMs: 5000, statementMs: 10_000, slowMs: 60_000 }
+const { database, open, closing } = usePools()
 
-let database: TestDatabase
-let db: ServingDatabase
-const closing: (() => Promise<unknown>)[] = []
-beforeAll(async () => {
-  database = await openTestDatabase()
-})
-afterEach(async () => {
-  await db?.close()
-  for (const close of closing.splice(0)) await close()
-})
-afterAll(() => database.close())
-
-const pidOf = async (db: ServingDatabase) =>
-  (await ask(db, 'select pg_backend_pid() as pid'))[0]?.pid as number
 const sleeping = async () =>
   (
     await database.sql`
@@ -40,9 +24,7 @@ describe('a statement', () => {
   test('on a connection that the network has dropped is sent once more, and a long one beside it goes on', async () => {
     const proxy = await FlakyProxy.start(database.url)
     closing.push(() => proxy.stop())
-    const opened = await openDatabase(proxy.url, 1)
-    closing.push(() => opened.close())
-    db = opened.pool({ ...BOUNDS, size: 2 }, NO_LOG)
+    const db = await open({ size: 2 }, NO_LOG, proxy.url)
     await pidOf(db)
     proxy.setNetwork({ is: 'silent' })
     proxy.setNetwork({ is: 'normal' })
@@ -58,7 +40,7 @@ describe('a statement', () => {
   })
 
   test('is sent once more although every connection of the pool was ended under a statement', async () => {
-    db = database.pool({ ...BOUNDS, size: 3 }, NO_LOG)
+    const db = await open({ size: 3 })
     const all = Promise.all([1, 2, 3].map(n => ask(db, `select ${n} as n from pg_sleep(0.5)`)))
     await until('all run', async () => (await sleeping()).length === 3)
     for (const pid of await sleeping()) await database.sql`select pg_terminate_backend(${pid})`
@@ -67,7 +49,7 @@ describe('a statement', () => {
 
   test('whose process is frozen before it gets it is sent once more within three seconds', async () => {
     const { lines, log } = logged()
-    db = database.pool({ ...BOUNDS, size: 2 }, log)
+    const db = await open({ size: 2 }, log)
     const pid = await pidOf(db)
     await until('it waits for its client', async () => {
       const { count } = await database.sql`
@@ -89,7 +71,7 @@ describe('a statement', () => {
   })
 
   test('that a cancel request for the one before it hits is sent once more', async () => {
-    db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
+    const db = await open({ size: 1 })
     const client = new AbortController()
     const gone = ask(db.forRequest(client), 'select pg_sleep(60)').catch(error => error)
     await until('it runs', async () => (await sleeping()).length === 1)
@@ -102,7 +84,7 @@ describe('a statement', () => {
   })
 
   test('that somebody else cancels fails as one that takes too long', async () => {
-    db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
+    const db = await open({ size: 1 })
     const cancelled = ask(db, 'select pg_sleep(60)').catch(error => error)
     await until('it runs', async () => (await sleeping()).length === 1)
     for (const pid of await sleeping()) await database.sql`select pg_cancel_backend(${pid})`
@@ -110,7 +92,7 @@ describe('a statement', () => {
   })
 
   test('waits for a connection no longer than its deadline allows, though waitMs is longer', async () => {
-    db = database.pool({ ...BOUNDS, size: 1 }, NO_LOG)
+    const db = await open({ size: 1 })
     const long = ask(db, 'select pg_sleep(2)')
     const late = db.forRequest({ deadline: performance.now() + 1500 })
     const startedAt = performance.now()
@@ -120,7 +102,7 @@ describe('a statement', () => {
   })
 
   test('that runs when the pool is closed is cancelled', async () => {
-    db = database.pool({ ...BOUNDS, statementMs: 60_000 }, NO_LOG)
+    const db = await open({ statementMs: 60_000 })
     const ending = ask(db, 'select pg_sleep(60)').catch(error => error)
     await until('it runs', async () => (await sleeping()).length === 1)
     await db.close()

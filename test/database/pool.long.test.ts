@@ -1,44 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { StateLog } from '../../src/database/bounds.ts'
-import { openDatabase } from '../../src/database/database.ts'
+import { describe, expect, test } from 'bun:test'
 import { StatementTimeout } from '../../src/database/failures.ts'
-import type { ServingDatabase } from '../../src/database/pool.ts'
 import { AnswerProxy } from '../support/answer-proxy.ts'
-import { ask, logged, NO_LOG } from '../support/pool.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { ask, logged, NO_LOG, pidOf, usePools } from '../support/pool.ts'
 import { until } from '../support/until.ts'
 import { FOUND, LOST } from '../support/wordings.ts'
 
-const BOUNDS = { size: 4, waitMs: 5000, statementMs: 10_000, slowMs: 60_000 }
-
-let database: TestDatabase
-let db: ServingDatabase
-const closing: (() => Promise<unknown>)[] = []
-beforeAll(async () => {
-  database = await openTestDatabase()
-})
-afterEach(async () => {
-  await db.close()
-  for (const close of closing.splice(0)) await close()
-})
-afterAll(() => database.close())
-
-/** A pool of the server at a URL, or at the one that a function returns when a connection is opened. */
-async function poolOf(
-  url: Parameters<typeof openDatabase>[0],
-  log: StateLog = NO_LOG,
-  size = BOUNDS.size,
-): Promise<ServingDatabase> {
-  const opened = await openDatabase(url, 1)
-  closing.push(() => opened.close())
-  return opened.pool({ ...BOUNDS, size }, log)
-}
-
-const pidOf = async (db: ServingDatabase) =>
-  (await ask(db, 'select pg_backend_pid() as pid'))[0]?.pid as number
+const { database, open, closing } = usePools()
 
 test('a statement whose process is frozen while it works fails at its deadline, and leaves its connection to nobody', async () => {
-  db = database.pool({ ...BOUNDS, size: 1, statementMs: 1500 }, NO_LOG)
+  const db = await open({ size: 1, statementMs: 1500 })
   const pid = await pidOf(db)
   const late = ask(db, 'select pg_sleep(20)')
   await until('it runs', async () => {
@@ -61,7 +31,7 @@ describe('a server', () => {
     const { lines, log } = logged()
     const proxy = await AnswerProxy.start(database.url)
     closing.push(() => proxy.stop())
-    db = await poolOf(proxy.url, log)
+    const db = await open({}, log, proxy.url)
     await pidOf(db)
     let isGone = true
     proxy.passes = async () => !isGone
@@ -81,7 +51,7 @@ describe('a server', () => {
   test('is another one when the URL is, and stays if the new URL leads to none', async () => {
     const { lines, log } = logged()
     let url = `${database.url}?application_name=one`
-    db = await poolOf(() => url, log)
+    const db = await open({}, log, () => url)
     const name = async () => (await ask(db, 'show application_name'))[0]?.application_name
     expect(await name()).toBe('one')
     url = `${database.url}?application_name=two`
@@ -97,7 +67,7 @@ describe('a server', () => {
     await sql`drop role if exists changing`
     await sql`create role changing login password 'one'`
     let url = database.url.replace(/\/\/.*@/, '//changing:one@')
-    db = await poolOf(() => url, NO_LOG, 2)
+    const db = await open({ size: 2 }, NO_LOG, () => url)
     closing.push(async () => await sql`drop role changing`)
     const first = await pidOf(db)
     await sql`alter role changing password 'two'`
@@ -120,7 +90,7 @@ describe('a server', () => {
     const { lines, log } = logged()
     const { sql, url } = database
     const name = new URL(url).pathname.slice(1)
-    db = await poolOf(`${url}?target_session_attrs=read-write`, log)
+    const db = await open({}, log, `${url}?target_session_attrs=read-write`)
     await pidOf(db)
     await sql.unsafe(`alter database ${name} set default_transaction_read_only = on`)
     await sql`
