@@ -88,8 +88,8 @@ test('a connection whose server does not close its half is closed', async () => 
 
 test('one connection can be ended alone, and its statement fails with the reason', async () => {
   client = clientOf(startOf(database.url), 2)
-  const run = (n: number) => client.send(`select ${n} as n, pg_sleep(1)`, [], PLAIN)
-  const [one, other] = [run(1), run(2)]
+  const run = (n: number, seconds: number) => client.send(`select ${n} as n, pg_sleep(${seconds})`, [], PLAIN)
+  const [one, other] = [run(1, 60), run(2, 1)]
   await until('both run', () => one.pid() !== undefined && other.pid() !== undefined)
   client.cut(one.pid(), new Error('it is stale'))
   await expect(one.rows).rejects.toThrow('it is stale')
@@ -108,16 +108,21 @@ test('a connection that ends before its statement is written leaves its place to
 
 test('in a transaction whose connection was cut, later statements fail, and its place is left to the next one', async () => {
   client = clientOf(startOf(database.url))
-  let later: Promise<unknown> | undefined
-  const transaction = client.sql.begin(async sql => {
-    const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
-    await database.sql`select pg_terminate_backend(${row?.pid ?? 0})`
-    await until('it has ended', () => client.size === 0)
-    later = sql`select 1`
-    await later
+  const later = Promise.withResolvers<unknown>()
+  const transaction = client.sql.begin(sql => {
+    const statements = async () => {
+      const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
+      await database.sql`select pg_terminate_backend(${row?.pid ?? 0})`
+      await until('it has ended', () => client.size === 0)
+      await sql`select 1`
+    }
+    later.resolve(statements())
+    return later.promise
   })
-  await expect(transaction).rejects.toThrow()
-  await expect(later).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
+  // begin() fails as soon as the connection has ended, while the statements of the transaction go on.
+  const [began, ended] = await Promise.allSettled([transaction, later.promise])
+  expect(began).toMatchObject({ status: 'rejected', reason: expect.any(Error) })
+  expect(ended).toMatchObject({ status: 'rejected', reason: { code: 'CONNECTION_CLOSED' } })
   expect(await pid()).toBePositive()
 })
 

@@ -181,12 +181,14 @@ describe('the platform of a feed', () => {
     url.username = 'axport_reads'
     url.password = 'reads'
     const queries = queriesWith({
-      'users.sql': usersQuery('where person_no > 1 or pg_sleep(0.5) is not null'),
+      'users.sql': usersQuery('where pg_advisory_xact_lock_shared(42) is not null'),
     })
+    const session = await sql.reserve()
+    await session`select pg_advisory_lock(42)`
     const loading = round(database.sql, url.href, { queries })
     await until('the people are read', async () => {
       const { count } = await sql`
-        select from pg_stat_activity where usename = 'axport_reads' and query like '%pg_sleep%' and state = 'active'`
+        select from pg_stat_activity where usename = 'axport_reads' and wait_event = 'advisory'`
       return count > 0
     })
     await sql`insert into people (person_no, given, family) values (900, 'New', 'Person')`
@@ -196,6 +198,8 @@ describe('the platform of a feed', () => {
     await sql`
       insert into stages (stage_no, observation_no, rank, label, observer_no, seen_at)
       values (90001, 90000, 1, 'v', 900, now())`
+    await session`select pg_advisory_unlock(42)`
+    session.release()
     expect(await loading).toMatchObject({ loaded: true })
     expect(await idsOf(database.sql, 'assessments')).not.toContain(90_000)
     expect(await round(database.sql, url.href, { queries })).toMatchObject({
