@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts'
 import { grantFor, LOAD, SERVE, type Work } from '../database/grants.ts'
 import { migrate } from '../database/migrate.ts'
 import { compatibleWith, MIGRATIONS } from '../database/migrations.ts'
-import { setTimeZone } from '../database/time-zone.ts'
+import { requireTimeZone, setTimeZone } from '../database/time-zone.ts'
 import { UsageFailure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { changing, settled, severalChanges } from './changing.ts'
@@ -31,7 +31,7 @@ instant at midnight. Repeat both --grant options after an upgrade.
 
 Example: axport migrate --time-zone America/New_York`,
   )
-    .option('--time-zone <zone>', "the platform's time zone: Europe/Berlin (a new database has UTC)")
+    .option('--time-zone <zone>', "the platform's time zone, as Europe/Berlin (a new database needs one)")
     .addOption(disclosuresOption())
     .addOption(keepOption())
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
@@ -52,6 +52,7 @@ Example: axport migrate --time-zone America/New_York`,
       const done: Done = { applied: [], granted: [] }
       const takeSteps = async ({ sql }: Database) => {
         const { applied } = done
+        await requireTimeZone(sql, timeZone)
         await migrate(sql, MIGRATIONS, { onBlocked, onApplied: name => applied.push(name) })
         await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
         const isUpgrade = applied.length > 0 && applied.length < MIGRATIONS.length

@@ -176,7 +176,7 @@ describe('/ready', () => {
   test('reports the database while it is down, without any secret, and /live and /metrics still answer', async () => {
     const cluster = await startCluster()
     const url = cluster.url()
-    expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
+    expect((await axport(['migrate', '--time-zone', 'UTC'], { env: { DATABASE_URL: url } })).code).toBe(0)
     const running = await world.serve([], { DATABASE_URL: url })
     expect(await ready(running)).toMatchObject({ status: 200 })
     await cluster.crash()

@@ -11,7 +11,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 let cluster: OwnCluster
 beforeAll(async () => {
   cluster = await startCluster({ settings: { max_prepared_transactions: '5' } })
-  await succeed(cluster.url(), 'migrate')
+  await succeed(cluster.url(), 'migrate', '--time-zone', 'UTC')
 })
 afterAll(async () => {
   await cleanUp()

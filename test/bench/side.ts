@@ -50,7 +50,7 @@ export class Side {
     const name = url.pathname.slice(1)
     await this.sql`create database ${this.sql(name)}`
     try {
-      await this.axport(['migrate'], url.href)
+      await this.axport(['migrate', '--time-zone', 'UTC'], url.href)
       return await work(url.href)
     } finally {
       await this.sql`drop database ${this.sql(name)} with (force)`

@@ -47,7 +47,7 @@ export async function createWorld(options: Options, say: (text: string) => void)
       const own = postgres(cluster.url(name), { max: 1, onnotice: () => {} })
       opened.push(own)
       const side = new Side(program, cluster.url(name), own, file, options)
-      await side.axport(['migrate'])
+      await side.axport(['migrate', '--time-zone', 'UTC'])
       await timedImport(program, side.databaseUrl, file)
       return side
     }

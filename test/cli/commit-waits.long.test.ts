@@ -15,7 +15,7 @@ beforeAll(async () => {
   // Only a commit flushes the WAL.
   cluster = await startCluster({ settings: { wal_writer_delay: '10s' } })
   env = { DATABASE_URL: cluster.url() }
-  await succeed('migrate')
+  await succeed('migrate', '--time-zone', 'UTC')
   await runExecutable(['import', '-'], { env, stdin: { text: ndjsonOf(WORLD) } })
 })
 afterAll(async () => {

@@ -33,7 +33,7 @@ describe('one line says what is wrong and names the next command', () => {
     const own = await connect(database)
     for (const one of [sql, own]) await one`create role operator superuser login password 'secret'`
     await own.end()
-    expect((await axport(['migrate'], { env: env() })).code).toBe(0)
+    expect((await axport(['migrate', '--time-zone', 'UTC'], { env: env() })).code).toBe(0)
   })
   beforeEach(async () => {
     await sql.end({ timeout: 1 })

@@ -11,7 +11,9 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 let cluster: OwnCluster
 beforeAll(async () => {
   cluster = await startCluster()
-  expect((await axport(['migrate'], { env: { DATABASE_URL: cluster.url() } })).code).toBe(0)
+  expect(
+    (await axport(['migrate', '--time-zone', 'UTC'], { env: { DATABASE_URL: cluster.url() } })).code,
+  ).toBe(0)
 })
 afterAll(async () => {
   await cleanUp()

@@ -76,7 +76,9 @@ describe('the role of migrate --grant', () => {
     const name = new URL(url).pathname.slice(1)
     await database.sql.unsafe(`alter database ${name} set search_path = "Up Case"`)
     await withConnection(url, other => other`create schema "Up Case"`)
-    expect(await migrateGrant(role.name, url)).toEndWith(`\n${role.name} has what axport serve needs\n`)
+    expect(await migrateGrant(role.name, url, '--time-zone', 'UTC')).toEndWith(
+      `\n${role.name} has what axport serve needs\n`,
+    )
     await drop()
   })
 

@@ -64,7 +64,7 @@ const at = (hosts: string, parameters = '') =>
 /** Commands of the executable must reach the server, too. */
 async function expectReached(url: string, place: string): Promise<void> {
   expect(await arrivals(url)).toEqual({ command: place, request: place })
-  const { code, stderr } = await axport(['migrate'], { env: { DATABASE_URL: url } })
+  const { code, stderr } = await axport(['migrate', '--time-zone', 'UTC'], { env: { DATABASE_URL: url } })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
 }
 

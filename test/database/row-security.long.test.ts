@@ -105,7 +105,7 @@ test('a grant by an owner who may not set it for other roles grants all else, an
   const setting = async (sql: Sql) => (await sql`show row_security`)[0]?.row_security
   await database.sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} owner to ${owner.name}`)
   try {
-    expect(await succeed(owner.url(url), 'migrate', '--grant', other.name)).toEndWith(
+    expect(await succeed(owner.url(url), 'migrate', '--time-zone', 'UTC', '--grant', other.name)).toEndWith(
       'has what axport serve needs\n',
     )
     expect(await withConnection(other.url(url), setting)).toBe('on')

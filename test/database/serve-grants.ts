@@ -39,7 +39,8 @@ export function useServeGrants() {
   return {
     database,
     newRole,
-    migrateGrant: (name: string, url = database.url) => succeed(url, 'migrate', '--grant', name),
+    migrateGrant: (name: string, url = database.url, ...more: string[]) =>
+      succeed(url, 'migrate', '--grant', name, ...more),
     /** Why the grant of `axport migrate --grant` is refused to a role. */
     refusalOf: (name: string, grantor: Sql = database.sql) =>
       grantFor(grantor, name, SERVE).then(

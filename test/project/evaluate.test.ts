@@ -53,12 +53,4 @@ describe('the documents', () => {
       expect([page, paragraph]).toEqual([page, expect.stringMatching(/\]\([^)]+\)/)])
     }
   })
-
-  test('take at most 20,000 words beside the contract, the decisions and the help of commands', () => {
-    const apart = ['contract.md', 'decisions.md', 'operate/commands.md'].map(name => join('docs', name))
-    const words = pages
-      .filter(path => !apart.includes(path))
-      .map(path => read(path).split(/\s+/).filter(Boolean).length)
-    expect(words.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(20_000)
-  })
 })

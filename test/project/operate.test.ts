@@ -56,6 +56,22 @@ describe('the pages for operators', () => {
     expect(rule.split('- alert: ')[0]).toContain(condition)
   })
 
+  test('let no container set a time zone that nobody has filled in, and set it at the installation alone', async () => {
+    for (const name of ['compose.yaml', 'kubernetes.yaml']) expect(read(name)).not.toContain('--time-zone')
+    const [, containers = ''] = read('install.md').split('\n## Containers\n')
+    expect(containers).toContain(
+      '\ndocker compose run --rm migrate migrate --time-zone Area/City\ndocker compose up -d\n',
+    )
+    const [edit = ''] = /^sed .* kubernetes\.yaml/m.exec(containers) ?? []
+    const { stdout } = Bun.spawnSync(['sh', '-c', edit], { cwd: operate })
+    const [, args] = /^ +args: \[(.*)\]$/m.exec(`${stdout}`) ?? []
+    expect(args).toBe('migrate, --time-zone, Area/City, --grant, axport_serve')
+    const commands = pageOf('install.md') + pageOf('upgrade.md') + pageOf('backup.md')
+    expect(new Set(commands.match(/--time-zone[ ,]+[A-Z]\S*?(?=[ ,\n])/g))).toEqual(
+      new Set(['--time-zone Area/City', '--time-zone, Area/City']),
+    )
+  })
+
   test('have an alert about memory that fires below the limit of a container', () => {
     const [, limit] = /limits: \{ memory: (\d+)Mi \}/.exec(read('kubernetes.yaml')) ?? []
     const [, alert] = /process_resident_memory_bytes\{job="axport"\} > (\S+)/.exec(read('alerts.yml')) ?? []

@@ -94,7 +94,8 @@ requires(POSTGRES_15).describe('the page about backups', () => {
       'password=password',
     ]
     writeFileSync(join(folder, 'etc', 'backup-service'), `${service.join('\n')}\n`)
-    await succeed(owner, 'migrate', '--grant', 'axport_serve', '--grant-loader', 'axport_load')
+    const roles = ['--grant', 'axport_serve', '--grant-loader', 'axport_load']
+    await succeed(owner, 'migrate', '--time-zone', 'UTC', ...roles)
     await importing(owner, PLATFORM)
     credentials = await integrate(owner, { organizations: [10, 11], products: [1, 2] })
     await makeNight()

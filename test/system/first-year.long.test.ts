@@ -78,7 +78,7 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       const inOneShell = ['The database', 'Secrets and where they are'].flatMap(heading =>
         blocks('install.md', heading),
       )
-      await run(inOneShell.join('\n'))
+      await run(inOneShell.join('\n').replace('Area/City', 'America/Chicago'))
       for (const code of blocks('privacy.md', 'What is recorded')) await owner(code)
       const [start = ''] = blocks('install.md', 'The service')
       expect(await run(start, `/root/${version}`)).toContain('"ready":true')

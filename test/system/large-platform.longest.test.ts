@@ -12,7 +12,7 @@ let env: Record<string, string>
 beforeEach(async () => {
   database = await emptyDatabase()
   env = { DATABASE_URL: database.url }
-  expect((await axport(['migrate'], { env })).code).toBe(0)
+  expect((await axport(['migrate', '--time-zone', 'UTC'], { env })).code).toBe(0)
 })
 afterEach(async () => {
   await cleanUp()

@@ -41,7 +41,7 @@ requires(PGBOUNCER).describe('behind PgBouncer with the file in docs/operate/dat
       'create database axport owner axport',
     )
     const owner = own.url('axport')
-    await succeed(owner, 'migrate', '--grant', 'axport_serve')
+    await succeed(owner, 'migrate', '--time-zone', 'UTC', '--grant', 'axport_serve')
     await withConnection(owner, sql => importLines(sql, ...world(), assessment(9001)))
     const credentials = await integrate(owner, { organizations: [ORGANIZATION], products: [PRODUCT] })
     const database = Object.assign(new URL(owner), { username: 'axport_serve', password }).href
