@@ -21,6 +21,8 @@ afterAll(cleanUp)
 
 const EVALUATE = readFileSync(join(import.meta.dir, '../../docs/evaluate/README.md'), 'utf8')
 
+const README = readFileSync(join(import.meta.dir, '../../README.md'), 'utf8')
+
 const MAIN = join(import.meta.dir, '../../src/main.ts')
 
 /** A folder for temporary files that the user may enter who runs Postgres in place of root. */
@@ -81,6 +83,17 @@ describe('axport demo', () => {
     const get = (commands[2] ?? '').replace(/\d+$/, String(id))
     const { stdout: record } = await shell(`${commands[0]}\n${get}`)
     expect(record).toBe(JSON.stringify(JSON.parse(shown)))
+    // The request of the README, and its answer, which leaves out what "…" stands for.
+    const [, asked = '', answer = ''] =
+      /^```\n(curl [\s\S]*?)^```\n[\s\S]*?^```\n(\{[\s\S]*?)^```/m.exec(README) ?? []
+    const request = asked.replace(
+      'http://127.0.0.1:3000',
+      /http:\S+(?=\/oauth)/.exec(commands[0] ?? '')?.[0] ?? '',
+    )
+    const { stdout: real } = await shell(`${commands[0]}\n${request.replace('curl', 'curl -sS')}`)
+    const parts = answer.replaceAll(/\n */g, '').split('…')
+    expect(parts.length).toBeGreaterThan(2)
+    expect(real).toMatch(new RegExp(`^${parts.map(part => RegExp.escape(part)).join('.+?')}$`))
     expect(found.meta.count).toBeGreaterThan(2)
     expect(found.data).toHaveLength(2)
     for (const record of found.data) expect(JSON.stringify(record)).toMatch(/observation/i)

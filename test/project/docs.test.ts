@@ -39,9 +39,7 @@ describe('the README', () => {
     expect(lines.filter(line => /^\|.* {2,}\|/.test(line))).toEqual([])
   })
 
-  test('has 600 to 800 words, and leads to the three doors', () => {
-    const words = readme.split(/\s+/).filter(word => word !== '').length
-    expect([words >= 600, words <= 800]).toEqual([true, true])
+  test('leads to the three doors', () => {
     for (const door of ['evaluate', 'operate', 'integrate'])
       expect(readme).toContain(`](docs/${door}/README.md)`)
   })
