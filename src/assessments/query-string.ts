@@ -39,32 +39,62 @@ function decoded(text: string): string {
   return querystring.unescape(text.replaceAll('+', ' ').replaceAll(NO_ESCAPE, LOST))
 }
 
-/** A name, the brackets after it, and the rest: `filter[seids][0]`. */
-const NAME = /^([^[]+)((?:\[[^\]]*\])*)(\[?)/
+/** A name: the word before its brackets, what is in them, and whether each is closed. `a[b][0]` is `a` with `b` and `0`. */
+interface Name {
+  root: string
+  keys: string[]
+  isClosed: boolean
+}
 
-/** A name of a filter whose brackets were encoded twice. */
-const ENCODED_TWICE = /^filter%(?:25)*5b/i
+function readName(name: string): Name {
+  const [, root = '', brackets = '', open = ''] = /^([^[]+)((?:\[[^\]]*\])*)(\[?)/.exec(name) ?? []
+  return { root, keys: brackets === '' ? [] : brackets.slice(1, -1).split(']['), isClosed: open === '' }
+}
+
+/** What looks like a filter, and must not be ignored: the answer would have more records than were asked for. */
+const FILTER = /^filter(?![\p{L}\p{N}_-])/iu
+
+/** The name of a filter, known or not. A number is the place of a value in a list. */
+const FILTER_KEY = /^(?!-?\d+$)[\p{L}\p{N}_-]+$/u
+
+/** Decodes until nothing changes: brackets that were encoded twice are brackets. In one pass, as there may be thousands. */
+function whollyDecoded(name: string): string {
+  if (!name.includes('%')) return name
+  const read: string[] = []
+  for (const character of name) {
+    read.push(character)
+    // What an escape stands for may be the end of another one.
+    while (/^%[\da-f]{2}$/i.test(read.slice(-3).join('')))
+      read.push(String.fromCharCode(Number.parseInt(read.splice(-3).slice(1).join(''), 16)))
+  }
+  return read.join('')
+}
 
 /**
- * What was sent under each name, for the validator: `page`, `filter[seids]`, or `filter` where the name of a filter cannot
- * be read. A list is sent as `f=`, `f[]=` or `f[0]=`. A blank value equals an omitted one (contract F13), whatever its
- * name. Throws HttpError 400. Pure.
+ * What was sent under each name, for the validator: `page`, `filter[seids]`, or `filter` for what looks like a filter and
+ * cannot be read. A list is sent as `f=`, `f[]=` or `f[0]=`. A blank value equals an omitted one (contract F13), whatever
+ * its name. Throws HttpError 400. Pure.
  */
 export function sentIn(pairs: Pair[]): Record<string, SentValues | undefined> {
   const sent: Record<string, SentValues | undefined> = Object.create(null)
   for (const { name, text } of pairs) {
-    if (text.trim() === '') continue
-    const [, root = '', brackets = '', open = ''] =
-      NAME.exec(ENCODED_TWICE.test(name) ? 'filter' : name) ?? []
+    const decoded = whollyDecoded(name)
+    const isFilter = FILTER.test(decoded)
+    // If "=" was encoded, the value is in the name.
+    const hasValue = text.trim() !== '' || (isFilter && decoded.includes('='))
+    if (!hasValue) continue
+    const { root, keys, isClosed } = readName(name)
     const fallsBack = root === 'sort' || root === 'order'
     if (!fallsBack && (text + name).includes(LOST))
       throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
-    // Without a bracket that closes it is another name, which is ignored, but for a filter.
-    if (open && !brackets && root !== 'filter') continue
-    const inner = brackets.slice(1, -1).split('][')
-    const filter = root === 'filter' ? inner.shift() : undefined
-    const parameter = filter && /^[^[\d]/.test(filter) ? `filter[${filter}]` : root
-    const isList = !open && inner.length < (fallsBack ? 3 : 2) && inner.every(one => /^\d*$/.test(one))
+    // Without a bracket that closes it is another name, which is ignored.
+    if (!isFilter && !isClosed && keys.length === 0) continue
+    const [key = '', ...ofFilter] = keys
+    const isRead = root === 'filter' && FILTER_KEY.test(key) && decoded === name && !name.includes('=')
+    const parameter = isRead ? `filter[${key}]` : isFilter ? 'filter' : root
+    const places = isFilter ? ofFilter : keys
+    const isList =
+      isClosed && places.length < (fallsBack ? 3 : 2) && places.every(place => /^\d*$/.test(place))
     sent[parameter] ??= []
     sent[parameter].push(isList ? text : undefined)
   }

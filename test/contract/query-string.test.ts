@@ -129,14 +129,43 @@ contract('The query string', setup, api => {
     unreadable([['filter', 'filter=1', 'filter[]=1', 'filter[][]=1', 'filter=1&filter[search]=math']])
   })
 
-  describe('refuses a filter whose name cannot be read, rather than to answer with more:', () => {
-    table([
-      [ALL, 'filter%255Bids%255D=', 'filter[search=+', 'filters[search]=x', 'filter_search=x', 'page[=5'],
-    ])
-    unreadable([
-      ['filter', 'filter%255Bids%255D=1', 'filter%25255bids%25255d%25255b%25255d=1', 'filter%255Bsearch]=x'],
-      ['filter', 'filter[search=x', 'filter[=1', 'filter%5Bsearch=x', 'filter[search]=math&filter[ids=1'],
-    ])
+  describe(
+    rule('refuses what looks like a filter and cannot be read, rather than to answer with more:', 'F17'),
+    () => {
+      table([
+        [ALL, 'filter%255Bids%255D=', 'filter[search=+', 'page[=5', 'page%3D5', 'Filter=', 'filter.search=+'],
+        // Names that can be read, and are not known.
+        [ALL, 'filters[search]=x', 'filter_search=x', 'filter_by=x', 'filter-by=x', 'filter2=x', 'filterä=x'],
+        [ALL, 'filter[2fa]=x', 'filter[start-date]=x', 'filter[größe]=x', 'my.filter[search]=x'],
+      ])
+      unreadable([
+        [
+          'filter',
+          'filter%255Bids%255D=1',
+          'filter%25255bids%25255d%25255b%25255d=1',
+          'filter%255Bsearch]=x',
+        ],
+        ['filter', 'fi%256cter[search]=x', 'filter[%2573earch]=x', 'filter%25%2535Bsearch]=x'],
+        ['filter', 'filter[search=x', 'filter[=1', 'filter%5Bsearch=x', 'filter[search]=math&filter[ids=1'],
+        ['filter', 'Filter[search]=x', 'FILTER[seids][]=x', 'Filter=x', 'Filter.search=x'],
+        ['filter', 'filter.start_date=2026-01-01', 'filter:search=x', 'filter(search)=x', 'filter search=x'],
+        ['filter', 'filter\\[start_date\\]=2026-01-01', 'filter[start_date\\]=2026-01-01', 'filter]=x'],
+        [
+          'filter',
+          'filter[user_ids[]]=101',
+          'filter[user_ids[0]]=101',
+          'filter["search"]=x',
+          'filter[+search]=x',
+        ],
+        ['filter', 'filter%5Buser_ids%5D%5B%5D%3D101', 'filter%5Bsearch%5D%3Dx%26page%3D2', 'filter%3Dx'],
+        ['filter', 'filter%255Bsearch%255D%253Dx', 'filter[0]=1', 'filter[-1]=1', 'filter[0][search]=x'],
+      ])
+    },
+  )
+
+  test('decodes the name of a filter as often as it was encoded', async () => {
+    const encoded = [`${'%25'.repeat(3000)}${'3'.repeat(2999)}5B`, `%${'25'.repeat(5000)}5B`]
+    for (const bracket of encoded) expectUnreadable(await api.tryList(`filter${bracket}search]=x`), 'filter')
   })
 
   describe(
@@ -218,8 +247,8 @@ contract('The query string', setup, api => {
       const bare = (await api.tryList()).text
       const unknown = [
         'limit=1 per_page=1&fields=id q=nothing search=nothing seids[]=nobody filter[name]=nothing',
-        'filter[Search]=nothing Filter[search]=nothing filters[search]=nothing filter[seid]=nobody',
-        'filter[a][b][c]=1 filter.search=nothing filter] filter[ filter[search a[b][c][d][e][f][g]=1',
+        'filter[Search]=nothing filters[search]=nothing filter[seid]=nobody',
+        'filter[a][b][c]=1 filter] filter[ filter[search a[b][c][d][e][f][g]=1',
         `page_size=1&limit=abc PAGE=1 []=1 [ = =1 ? filter${'[a]'.repeat(2000)}=1`,
         ...INHERITED.flatMap(name => [`${name}=1`, `filter[${name}]=1`]),
         '__proto__[page]=1 __proto__[filter][search]=nothing filter[__proto__][search]=nothing',

@@ -22,6 +22,7 @@ export const RULES = [
     'F14',
     'F15',
     'F16',
+    'F17',
   ] as const),
   ...(['G1', 'G2', 'G3', 'G4', 'G5'] as const),
 ]
