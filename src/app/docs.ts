@@ -5,7 +5,7 @@ import type { ServingDatabase } from '../database/pool.ts'
 import { NOBODY } from './admission.ts'
 import { baseAddress } from './docs/base-address.ts'
 import { HIDDEN } from './docs/described.ts'
-import { inTimeZone, type OpenApiDocument, openApiDocument } from './docs/document.ts'
+import { inTimeZone, type OpenApiDocument, openApiDocument, servedAt } from './docs/document.ts'
 import { docsPage, STYLE_HASH } from './docs/page.ts'
 import { PlatformTimeZone } from './docs/time-zone.ts'
 import { failureAnswer, notAllowed } from './errors.ts'
@@ -41,32 +41,30 @@ export function docs(limits: Limits, db: ServingDatabase) {
   const texts = new LRUCache<string, string>({ max: MAX_TEXTS })
   const app = new Elysia({ name: 'docs' })
   let document: OpenApiDocument | undefined
-  /** The answer with a text of the document, in which the time zone is that of now. */
+  /** The answer with a text of the document, in which the time zone is that of now, and the base address that of the request. */
   const described = (request: Request, headers: Record<string, string>, name: string, write: Write) =>
     exchangeOf(request).service.admission.admit(apiError, NOBODY, async () => {
       const zone = await timeZone.read(request)
       // All routes are known at the first request.
       document ??= openApiDocument(app)
-      const key = `${name} ${zone}`
-      const text = texts.get(key) ?? write(inTimeZone(document, zone))
+      const base = baseAddress(request)
+      const key = `${name} ${base} ${zone}`
+      const text = texts.get(key) ?? write(servedAt(inTimeZone(document, zone), base), base)
       texts.set(key, text)
       return { status: 200, headers, body: [text] }
     })
   app
     .onError(({ error, request }) => failureAnswer(request, error, apiError))
     .all('/openapi.json', ({ request }) => notAllowed(request, 'GET, HEAD', apiError), HIDDEN)
-    .get('/openapi.json', ({ request }) => described(request, JSON_HEADERS, 'json', JSON.stringify), HIDDEN)
+    .get(
+      '/openapi.json',
+      ({ request }) => described(request, JSON_HEADERS, 'json', document => JSON.stringify(document)),
+      HIDDEN,
+    )
   if (limits.docs === 'off') return app
   return app
     .all('/docs', ({ request }) => notAllowed(request, 'GET, HEAD', apiError), HIDDEN)
-    .get(
-      '/docs',
-      ({ request }) => {
-        const base = baseAddress(request)
-        return described(request, PAGE_HEADERS, `page ${base}`, document => docsPage(document, base))
-      },
-      HIDDEN,
-    )
+    .get('/docs', ({ request }) => described(request, PAGE_HEADERS, 'page', docsPage), HIDDEN)
 }
 
-type Write = (document: OpenApiDocument) => string
+type Write = (document: OpenApiDocument, base: string | undefined) => string

@@ -21,6 +21,19 @@ afterAll(async () => {
 /** The elements whose text has to be legible. */
 const READ = 'h1, h2, p, a, th, td, code, label, pre, small, strong, summary'
 
+/** The number of elements that scroll, and those of them that cannot have the focus and have nothing in them that can. */
+const SCROLLING = `(() => {
+  for (const details of document.querySelectorAll('details')) details.open = true
+  const scrolls = element => {
+    const { overflowX, overflowY } = getComputedStyle(element)
+    const [isWide, isHigh] = [element.scrollWidth > element.clientWidth, element.scrollHeight > element.clientHeight]
+    return (isWide && /auto|scroll/.test(overflowX)) || (isHigh && /auto|scroll/.test(overflowY))
+  }
+  const scrolling = [...document.querySelectorAll('body *')].filter(scrolls)
+  const isReached = element => element.tabIndex >= 0 || element.querySelector('a, input, summary, [tabindex="0"]')
+  return [scrolling.length, scrolling.filter(element => !isReached(element)).map(element => element.outerHTML.slice(0, 80))]
+})()`
+
 const inBrowser = requires({ name: 'Chromium', debianPackage: 'chromium', isHere: Boolean(CHROMIUM) })
 
 inBrowser.describe('the page /docs in Chromium', () => {
@@ -44,6 +57,15 @@ inBrowser.describe('the page /docs in Chromium', () => {
       expect(await shown()).toStartWith('import json')
       await page.keyboard.press('ArrowRight')
       expect(await shown()).toStartWith('const {')
+    })
+  })
+
+  test('has nothing that scrolls and that the keyboard does not reach', async () => {
+    await visiting({ viewport: { width: 390, height: 844 } }, async ({ page }) => {
+      await page.goto(`${service.url}/docs`)
+      const [scrolling, unreachable] = (await page.evaluate(SCROLLING)) as [number, string[]]
+      expect(scrolling).toBeGreaterThan(10)
+      expect(unreachable).toEqual([])
     })
   })
 

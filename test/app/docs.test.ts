@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { BlockList } from 'node:net'
 import pino from 'pino'
+import { MAX_QUERY_BYTES } from '../../src/assessments/query-string.ts'
+import { MAX_VALUES } from '../../src/parameters.ts'
 import { listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
 
 setDefaultTimeout(60_000)
@@ -76,6 +78,33 @@ describe('the page /docs', () => {
     expect(links).toEqual(['data:,', 'openapi.json'])
   })
 
+  test('says what surprises before the parameters: first that unknown names are ignored', async () => {
+    const [, notes = ''] =
+      /<h3>Parameters<\/h3>(<ul>[\s\S]*?)<table>[\s\S]*?filter\[search\]/.exec(await page()) ?? []
+    expect(notes).toMatch(/^<ul>\s*<li><strong>An unknown name is ignored<\/strong>/)
+    for (const said of [
+      'blank value',
+      'fall back',
+      'all filters',
+      `${MAX_VALUES.toLocaleString('en-US')} values`,
+      `${MAX_QUERY_BYTES / 1024} KiB`,
+    ])
+      expect(notes).toContain(said)
+  })
+
+  test('sets no base address for samples in which it is written', async () => {
+    expect(await page()).toContain('>export AXPORT_CLIENT_ID=')
+    expect(await page({ 'x-forwarded-host': '?' })).toContain(
+      '>export AXPORT_URL=https://export.example.org AXPORT_CLIENT_ID=',
+    )
+  })
+
+  test('has no block of code that the keyboard does not reach', async () => {
+    const blocks = (await page()).match(/<pre[^>]*>/g) ?? []
+    expect(blocks.length).toBeGreaterThan(20)
+    expect(new Set(blocks)).toEqual(new Set(['<pre tabindex="0">']))
+  })
+
   test('is missing with DOCS=off, and /openapi.json is not', async () => {
     const without = listen(database, silent, { docs: 'off' })
     expect((await fetch(`${without.url}/docs`)).status).toBe(404)
@@ -84,14 +113,19 @@ describe('the page /docs', () => {
   })
 })
 
-describe('the base address on the page', () => {
-  /** The base addresses that the page shows: at its head, and before the path of the token in its samples. */
+describe('the base address on the page and in /openapi.json', () => {
+  const serversOf = async (headers: Record<string, string>, address: string) => {
+    const answer = await fetch(`${address}/openapi.json`, { headers })
+    return ((await answer.json()) as { servers: { url: string }[] }).servers.map(server => server.url)
+  }
+
+  /** The base addresses that are shown: at the head of the page, before the path of the token in its samples, and as server. */
   async function shown(headers: Record<string, string>, address = url): Promise<string[]> {
     const html = (await page(headers, address)).replaceAll('&quot;', '"')
     const [, head = ''] = /Base address: <code>(.*?)<\/code>/.exec(html) ?? []
     const samples = [...html.matchAll(/"(\S*?)(?:" ?\+ ?['"])?\/oauth\/token/g)].map(([, base = '']) => base)
     expect(samples.length).toBe(5)
-    return [...new Set([head, ...samples])]
+    return [...new Set([head, ...samples, ...(await serversOf(headers, address))])]
   }
 
   test('is that of the request', async () => {
@@ -123,5 +157,6 @@ describe('the base address on the page', () => {
   ])('is left to the reader where it is none: %j', async headers => {
     const [, head] = /Base address: <code>(.*?)<\/code>/.exec(await page(headers)) ?? []
     expect(head).toBe('$AXPORT_URL')
+    expect(await serversOf(headers, url)).toEqual(['.'])
   })
 })

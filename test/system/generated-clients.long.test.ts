@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, educator, organization, range, world } from '../support/fixtures.ts'
 import { requires } from '../support/requires.ts'
+import { type Served, serveWith } from '../support/served.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 import { perform } from './clients/run.ts'
 import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
@@ -30,6 +31,7 @@ const GENERATORS = [
 
 requires(NGINX).describe('a client that is generated from /openapi.json', () => {
   let service: TestService
+  let served: Served
   /** The folder of the programs, of their packages, and of the generated code. */
   let folder: string
   let nginx: Awaited<ReturnType<typeof startNginx>>
@@ -52,7 +54,8 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
       assessment(903, { ...REQUESTED, legacy_record: true }),
       assessment(904, { ...REQUESTED, certified_at: '2026-01-01T12:00:00Z' }),
     ])
-    nginx = await startNginx(service.baseUrl)
+    served = await serveWith([], { DATABASE_URL: service.url, TRUSTED_PROXIES: '127.0.0.1' })
+    nginx = await startNginx(served.url)
     const { clientId, clientSecret } = await authorize(service, [10, 11, 12], [1])
     const address = `${nginx.url}/openapi.json`
     const { baseUrl } = await documentedUrls(address)
@@ -69,6 +72,7 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
   })
   afterAll(async () => {
     await nginx?.stop()
+    await served?.end()
     await service?.close()
     await cleanUp()
   })

@@ -1,5 +1,6 @@
 import type { HttpError } from '../../answers.ts'
 import { MAX_LINK } from '../../assessments/next-link.ts'
+import { MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
 import {
   ApiError,
   AssessmentList,
@@ -10,6 +11,7 @@ import {
   TokenResponse,
 } from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
+import { MAX_VALUES } from '../../parameters.ts'
 import { type Errors, listErrors, recordErrors, tokenErrors } from './errors.ts'
 import { LIST_EXAMPLE, RECORD_EXAMPLE, TOKEN_EXAMPLE } from './examples.ts'
 
@@ -70,7 +72,7 @@ export const DOCUMENTATION = {
     description:
       'Read-only access to the completed assessments of educators, for programs. `POST /oauth/token` gives an access token for the client ID and the secret, good for 7,200 seconds; every other request has it in the header `Authorization: Bearer TOKEN`.\n\nTo read everything, start with `offset=0` and increase it by the page size until it reaches `meta.count`, with `sort` and `order` fixed. Days begin and end in the time zone of the platform. The guide is at `docs`.',
   },
-  // Relative to this document: a proxy may serve it below a path of its own.
+  // Relative to this document, where the base address is not known.
   servers: [{ url: '.', description: 'This service.' }],
   tags: [
     { name: 'Tokens', description: 'Client credentials for an access token.' },
@@ -110,12 +112,22 @@ export const tokenDetail = (limits: BodyLimits) => ({
 
 const READ = ['Cache-Control', 'X-Request-Id', 'Vary'] as const
 
+/** What surprises in a query string. */
+const QUERY_NOTES = [
+  '**An unknown name is ignored**: `filter[user_id]=1` returns every record of the scope, because the name is `user_ids`. What looks like a filter and cannot be read is a 400, as `Filter[user_ids]` and `filter.user_ids`.',
+  'A blank value counts as not sent: `filter[user_ids][]=` returns every record of the scope, too.',
+  'Any other value that cannot be read is a 400. Only `sort` and `order` fall back to their defaults.',
+  'A record has to match all filters. A list repeats its name, and commas do not separate values: `filter[user_ids][]=1&filter[user_ids][]=2`. Of other parameters that are repeated, the last value counts.',
+  `A list has at most ${MAX_VALUES.toLocaleString('en-US')} values, and the query string ${MAX_QUERY_BYTES / 1024} KiB. More is a 400: send several requests.`,
+]
+
 export const listDetail = () => ({
   operationId: 'listAssessments',
   tags: ['Assessments'],
   summary: 'List assessments',
   description:
-    'The completed assessments in the scope of the integration, filtered, sorted, a page at a time. An empty page is a success. HEAD answers the same without the body.',
+    'The completed assessments in the scope of the integration, filtered, sorted, a page at a time. An empty page is a success. HEAD answers the same without the body.' +
+    `\n\n${QUERY_NOTES.map(note => `- ${note}`).join('\n')}`,
   security: [{ clientCredentials: [] }],
   responses: {
     200: answer('A page of assessments.', 'AssessmentList', LIST_EXAMPLE, [...READ, 'Link']),

@@ -6,6 +6,7 @@ import { DOCUMENTATION, HEADERS, SCHEMAS, SECURITY_SCHEMES } from './described.t
 /** An OpenAPI document, as far as the page shows it. */
 export interface OpenApiDocument {
   info: { title: string; summary: string; description: string; 'x-time-zone'?: string }
+  servers: { url: string; description: string }[]
   paths: Record<string, Record<string, Operation>>
   components: {
     headers: Record<string, { description: string; example: string | number }>
@@ -82,6 +83,11 @@ function completed(key: string, value: unknown): unknown {
     example: examples?.[0],
     schema,
   }))
+}
+
+/** The document with the base address of the service, if that is known. */
+export function servedAt(document: OpenApiDocument, base: string | undefined): OpenApiDocument {
+  return { ...document, servers: document.servers.map(server => ({ ...server, url: base ?? server.url })) }
 }
 
 /** What the texts call the time zone, whose name follows where it is known. */

@@ -12,6 +12,9 @@ const LANGUAGES: Record<string, string> = {
   csharp: 'C#',
 }
 
+/** What sets the base address for the samples, unless it is written in them. */
+const SETTING = 'AXPORT_URL=https://export.example.org '
+
 /** How the samples read the base address: in a shell as it is, elsewhere as an expression, which a string replaces. */
 const BASE =
   /\$AXPORT_URL|process\.env\.AXPORT_URL|os\.environ\["AXPORT_URL"\]|os\.Getenv\("AXPORT_URL"\)|Env\("AXPORT_URL"\)/g
@@ -74,7 +77,8 @@ const LINKS = /^.*\]\([\w./]+\.md\).*$/gm
 /** The guide in HTML. Its title is that of the page. */
 function readGuide(base: string | undefined, timeZone: string | undefined) {
   const address = (written: string) => (written.startsWith('$') ? base : JSON.stringify(base)) ?? written
-  const text = zoned(guide, timeZone).replace(/^# .*/, '').replaceAll(LINKS, '').replaceAll(BASE, address)
+  const written = base === undefined ? guide : guide.replace(SETTING, '')
+  const text = zoned(written, timeZone).replace(/^# .*/, '').replaceAll(LINKS, '').replaceAll(BASE, address)
   const [introduction = '', ...parts] = text.split(/^## /m)
   const chapters = parts.map(part => {
     const [title = ''] = part.split('\n', 1)
@@ -85,14 +89,18 @@ function readGuide(base: string | undefined, timeZone: string | undefined) {
   return { introduction: markdown(introduction), chapters }
 }
 
-const markdown = (text: string) => Bun.markdown.html(text, { tables: true })
+/** Text in HTML. A block that may scroll can be reached by the keyboard, which scrolls it. */
+const markdown = (text: string) =>
+  Bun.markdown.html(text, { tables: true }).replaceAll('<pre>', '<pre tabindex="0">')
 
 /** Two or more samples that follow each other. */
-const SAMPLES = /(?:<pre><code class="language-[^"]+">[^<]*<\/code><\/pre>\s*){2,}/g
+const SAMPLES = /(?:<pre tabindex="0"><code class="language-[^"]+">[^<]*<\/code><\/pre>\s*){2,}/g
 
 /** Samples that follow each other, as tabs of CSS: without that, they follow each other. */
 function tabs(group: string, samples: string): string {
-  const panels = [...samples.matchAll(/<pre><code class="language-([^"]+)">[^<]*<\/code><\/pre>/g)].map(
+  const panels = [
+    ...samples.matchAll(/<pre tabindex="0"><code class="language-([^"]+)">[^<]*<\/code><\/pre>/g),
+  ].map(
     ([pre, language = ''], at) => html`
 <input type="radio" name="${group}" id="${group}-${language}"${at === 0 && html` checked`}><label for="${group}-${language}">${LANGUAGES[language]}</label>
 ${new Html(pre)}`,
@@ -114,6 +122,8 @@ function operationSection(
     requestBody,
     responses,
   } = operation
+  // The first paragraph says what the operation does; the others are about its parameters.
+  const [purpose = '', ...notes] = description.split('\n\n')
   const body = Object.values(requestBody?.content ?? {})[0]?.schema
   const rows = parameters.map(({ name, schema, description, example }) =>
     row(
@@ -126,8 +136,8 @@ function operationSection(
   return html`
 ${heading(operationId, summary)}
 <p><strong>${method.toUpperCase()}</strong> <code>${path}</code></p>
-<p>${marked(description)}</p>
-${rows.length > 0 && html`<h3>Parameters</h3>${table(['Name', 'Type', 'Meaning'], rows)}`}
+<p>${marked(purpose)}</p>
+${rows.length > 0 && html`<h3>Parameters</h3>${new Html(markdown(notes.join('\n\n')))}${table(['Name', 'Type', 'Meaning'], rows)}`}
 ${body && html`<h3>Body</h3><p>A form or JSON.</p>${fieldTable(operationId, schemas[nameOf(body)])}`}
 <h3>Answers</h3>
 ${Object.entries(responses).map(([status, response]) => responseBlock(status, response))}`
@@ -182,7 +192,7 @@ function responseBlock(status: string, { description, headers = {}, content }: R
 <details${status === '200' && html` open`}>
 <summary><strong>${status}</strong> ${marked(description)}</summary>
 ${schema && html`<p>Body: ${typeOf(schema)}. Headers: ${links}.</p>`}
-${values.map(value => html`<pre>${JSON.stringify(value, null, 2)}</pre>`)}
+${values.map(value => html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`)}
 </details>`
 }
 
