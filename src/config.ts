@@ -129,6 +129,9 @@ type Value<Name extends SettingName> = (typeof SETTINGS)[Name] extends { read(te
   ? Value
   : string
 
+/** The folder of the files that systemd hands to a unit; undefined outside of one. */
+export const credentialsFolder = (environment: Environment = Bun.env) => environment.CREDENTIALS_DIRECTORY
+
 /** The environment that settings are read from. */
 export type Environment = Record<string, string | undefined>
 

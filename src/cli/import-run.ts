@@ -7,6 +7,7 @@ import type { ImportOptions, ImportResult } from '../import/result.ts'
 import { describePlace, type ImportSource } from '../import/source-rows.ts'
 import { Interruption } from '../interruption.ts'
 import type { Limit } from '../limit.ts'
+import { again } from './again.ts'
 import { type Doubt, oneChange, settled, tell } from './changing.ts'
 import { describeErased } from './erase.ts'
 import { counted, print, printJson, printTable } from './output.ts'
@@ -20,6 +21,8 @@ export interface ImportCall {
   sync?: true
   maxRemoved?: Limit
   json?: true
+  /** The words after axport. */
+  args: string[]
 }
 
 /** Opens the source of an import, whose reading the signal ends. */
@@ -47,7 +50,7 @@ class BadLines extends Failure {
 
   constructor(
     readonly result: ImportResult & { loaded: false },
-    { rejects }: ImportCall,
+    { rejects, args }: ImportCall,
     unit: 'line' | 'row',
   ) {
     const { problems, listed, total, reasons, lines, isPartOfUnknown } = result
@@ -56,7 +59,7 @@ class BadLines extends Failure {
       isPartOfUnknown
         ? 'nothing was loaded: a bad row does not say of which assessment it is a part, correct it and import again'
         : rejects !== undefined
-          ? `nothing was loaded: ${bad}, more than may be left out: check the source; to leave them out, run the same command with --max-rejected ${total}`
+          ? `nothing was loaded: ${bad}, more than may be left out: check the source; to leave them out: ${again(args, `--max-rejected ${total}`)}`
           : `nothing was loaded: ${bad}, correct and import again, or load the others with --rejects FILE`,
     )
     this.problems = problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
@@ -96,7 +99,7 @@ export class ImportRun {
     interruption: Interruption,
     onProgress: (step: Progress) => void,
   ): Promise<Ended> {
-    const { dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
+    const { args, dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
     this.interruption = interruption
     const source = await open(interruption.signal)
     this.source = source
@@ -125,6 +128,7 @@ export class ImportRun {
       ...(maxRejected && { maxRejected }),
       ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
       ...(maxRemoved && { maxRemoved }),
+      again: option => again(args, option),
     }
     try {
       const run = withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options), interruption)

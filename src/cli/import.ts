@@ -9,8 +9,8 @@ import { importEvery } from './import-every.ts'
 import { IMPORT, type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
 import { reportOf, StatusLine } from './output.ts'
 
-/** axport import FILE, axport import --queries DIR */
-export function importCommand() {
+/** axport import FILE, axport import --queries DIR. A refusal shows `args`, the words after axport, with one more option. */
+export function importCommand(args: string[]) {
   const command = newCommand(
     'import',
     'Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.',
@@ -38,7 +38,9 @@ Examples: axport import --dry-run export.ndjson.gz
       readLimit,
     )
   for (const option of feedOptions()) command.addOption(option)
-  return command.option('--json', 'print a JSON object').action(runImport)
+  return command
+    .option('--json', 'print a JSON object')
+    .action((file, options) => runImport(file, { ...options, args }))
 }
 
 async function runImport(file: string | undefined, options: ImportCall & FeedCall): Promise<void> {

@@ -22,7 +22,7 @@ import { VERSION, versionCommand } from './version.ts'
 /** Runs one command, and returns its exit code (see errors.ts). An error is one line on standard error. */
 export async function run(args: string[]): Promise<number> {
   try {
-    await program().parseAsync(args, { from: 'user' })
+    await program(args).parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
@@ -33,7 +33,7 @@ export async function run(args: string[]): Promise<number> {
   }
 }
 
-function program(): CommandUnknownOpts {
+function program(args: string[]): CommandUnknownOpts {
   const program: CommandUnknownOpts = newCommand(
     'axport',
     'The Assessment Export Service: a read-only HTTP API over Postgres, and its command line.',
@@ -43,7 +43,7 @@ function program(): CommandUnknownOpts {
     .addCommand(demoCommand())
     .addCommand(serveCommand())
     .addCommand(migrateCommand())
-    .addCommand(importCommand())
+    .addCommand(importCommand(args))
     .addCommand(refreshCommand())
     .addCommand(integrationCommand())
     .addCommand(disclosuresCommand())

@@ -15,8 +15,10 @@ export async function check(
   sql: TransactionSql,
   source: ImportSource,
   staged: Staged,
-  { onReject, maxRejected = { percent: 1 }, sync, maxRemoved = { percent: 10 } }: ImportOptions,
+  options: ImportOptions,
 ): Promise<Comparison> {
+  const { onReject, maxRejected = { percent: 1 }, sync, maxRemoved = { percent: 10 } } = options
+  const { again = (option: string) => `the same command with ${option}` } = options
   const { files, types, hasPartsApart, feed } = source
   const { lines } = staged
   const erased = await prepareStaging(sql, staged, hasPartsApart)
@@ -39,7 +41,7 @@ export async function check(
   await rejectRows(sql, problems(source, staged, isAllOrNothing), isAllOrNothing)
   // Of the removals, those that had to be left out are gone.
   if ((isSync || feed) && (!isAllOrNothing || count === 0))
-    await limitRemovals(sql, { most: sync ?? maxRemoved, isOfFeed: feed !== undefined, isSync })
+    await limitRemovals(sql, { most: sync ?? maxRemoved, isOfFeed: feed !== undefined, isSync, again })
 
   const rejected = await countRejects(sql)
   // Of a few lines, a share would be none.

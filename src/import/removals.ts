@@ -34,11 +34,13 @@ interface RemovalLimit {
   /** Counts what the source itself removes, too, as the soft deletes of a platform; otherwise only what --sync removes. */
   isOfFeed: boolean
   isSync: boolean
+  /** What to type to remove them once, with this option. */
+  again(option: string): string
 }
 
 /** Checks the rows to remove from each table, and the parts that assessments lose. @throws Failure if they are too many */
 export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): Promise<void> {
-  const { most, isOfFeed, isSync } = limit
+  const { most, isOfFeed, isSync, again } = limit
   // Of a small table, a share would be none; --sync compares complete tables.
   const least = 'percent' in most && !isSync ? 10 : 0
   const counts: { table: string; removed: number; total: number }[] = []
@@ -52,10 +54,8 @@ export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): P
   const allowed = 'count' in most ? most.count : `${most.percent}%`
   // A number holds for each table, also for those that are within a share.
   const enough = Math.max(...counts.map(({ removed }) => removed))
-  // The command beside a service that goes on.
-  const alone = isOfFeed && !isSync ? ', without --every' : ''
   throw new Failure(
-    `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once: the same command with --max-removed ${enough}${alone}`,
+    `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once: ${again(`--max-removed ${enough}`)}`,
   )
 }
 

@@ -17,6 +17,8 @@ export interface ImportOptions {
   sync?: Limit
   /** The most that a round of a feed may remove from a table; 10 % by default. A share always allows ten. */
   maxRemoved?: Limit
+  /** The command to type to import this again with one more option; without it, an error speaks of the same command. */
+  again?: (option: string) => string
 }
 
 /** What an import changes, and which rows it leaves out. */

@@ -116,7 +116,7 @@ describe('axport import', () => {
       1,
       12,
       `line 1: ${NO_JSON}`,
-      'axport: nothing was loaded: 11 bad lines of 13, more than may be left out: check the source; to leave them out, run the same command with --max-rejected 11',
+      `axport: nothing was loaded: 11 bad lines of 13, more than may be left out: check the source; to leave them out: axport import --max-rejected 11 --rejects ${rejects} ${file}`,
     ])
     expect(readFileSync(join(cwd, rejects), 'utf8')).toBe('of the last time')
     for (const limit of ['11', '90%'])

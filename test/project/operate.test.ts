@@ -99,6 +99,13 @@ describe('the pages for operators', () => {
   })
 })
 
+test('the units of loads get each secret under the name of its file, as the command of a refusal expects', () => {
+  const loading = ['feed', 'sync', 'import'].map(name => read(`systemd/axport-${name}.service`)).join('')
+  const secrets = [...loading.matchAll(/^LoadCredential=(.*):\/etc\/axport\/(.*)$/gm)]
+  expect(secrets.length).toBe(5)
+  for (const [, name, file] of secrets) expect(name).toBe(file)
+})
+
 requires(ANALYZE).describe('the units', () => {
   const units = readdirSync(join(operate, 'systemd'))
     .filter(name => name.startsWith('axport-') && !name.endsWith('.d'))
