@@ -41,6 +41,9 @@ grant select on erasures to :"role";
 -- How far a feed is.
 grant select, insert, update on feeds to :"role";
 
+-- How much loads have removed.
+grant select, update on removals to :"role";
+
 -- Where row level security would hide rows from this role, Postgres is to fail the statement. axport asks for that on its
 -- connections, but a pooler does not pass that on, and so the role has it as a setting. Postgres lets a superuser set it,
 -- the role itself, and with createrole some others.

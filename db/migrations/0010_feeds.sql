@@ -23,3 +23,17 @@ create table feeds (
   left_out integer not null default 0,
   compared_at timestamptz
 );
+
+-- How many rows of each source table loads have removed. A load refuses to remove too many rows at once. Removals that
+-- each stay below that limit can still add up, which an alert notices by these counts.
+--   removed     by all loads together; it only grows
+--   remaining   how many rows the table had after the last load that removed some
+create table removals (
+  table_name text primary key,
+  removed bigint not null default 0,
+  remaining bigint not null default 0
+);
+insert into removals (table_name)
+values ('organizations'), ('products'), ('users'), ('assessments'), ('assessment_parts');
+-- Never analyzed, a table is taken for a thousand rows.
+analyze removals;

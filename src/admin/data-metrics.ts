@@ -1,19 +1,25 @@
 import { sql } from 'drizzle-orm'
-import { Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { ServingDatabase } from '../database/pool.ts'
-import { statement } from '../database/statement.ts'
+import { type Runner, statement } from '../database/statement.ts'
 import { singleFlight } from '../single-flight.ts'
 import { within } from '../timeouts.ts'
-import { addRead } from './read-metric.ts'
+import { addRead, addReadEach } from './read-metric.ts'
 import { unlessBusy } from './readiness.ts'
 
 /** Numbers that take longer are absent from the metrics. */
 const DATA_TIMEOUT_MS = 1000
 
-type Data = Record<'version' | 'imported' | 'secret' | 'disclosures' | 'schema', string | null>
-type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'leftOut', string | null>
+/** The name of a metric, without axport_, and its help. */
+type Described = [name: string, help: string]
+/** Values as text; null for one that is not known. */
+type Values<Field extends string> = Record<Field, string | null>
 
-const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> = {
+type Data = Values<'version' | 'imported' | 'secret' | 'disclosures' | 'schema'>
+type Feed = { feed: string } & Values<'position' | 'succeeded' | 'compared' | 'leftOut'>
+type Table = { table: string } & Values<'removed' | 'remaining'>
+
+const DATA: Record<Exclude<keyof Data, 'schema'>, Described> = {
   version: ['export_version_timestamp_seconds', 'When a list last changed. Absent without a database.'],
   imported: [
     'last_import_timestamp_seconds',
@@ -26,42 +32,42 @@ const DATA: Record<Exclude<keyof Data, 'schema'>, [name: string, help: string]> 
   disclosures: ['disclosures_on', '1 if disclosures are recorded, or 0.'],
 }
 
-const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> = {
+const FEEDS: Record<Exclude<keyof Feed, 'feed'>, Described> = {
   position: [
-    'position_timestamp_seconds',
+    'feed_position_timestamp_seconds',
     "When the snapshot of the last round that left nothing out began, by the platform's clock. Absent before it.",
   ],
-  succeeded: ['last_success_timestamp_seconds', 'When a round was last loaded. Absent before the first.'],
+  succeeded: [
+    'feed_last_success_timestamp_seconds',
+    'When a round was last loaded. Absent before the first.',
+  ],
   compared: [
-    'last_comparison_timestamp_seconds',
+    'feed_last_comparison_timestamp_seconds',
     'When all rows were last compared (import --sync). Absent before the first.',
   ],
   leftOut: [
-    'left_out_rows',
+    'feed_left_out_rows',
     'Rows that the last round left out by --rejects; the next one reads them again.',
   ],
 }
 
-/** Adds what the database knows of its schema, of the data, of secrets and feeds, whether their processes run or not. */
+const TABLES: Record<Exclude<keyof Table, 'table'>, Described> = {
+  removed: ['removed_rows_total', 'Rows of a source table that loads removed, all of them together.'],
+  remaining: [
+    'remaining_rows',
+    'Rows of a source table after the last load that removed some of them; 0 before the first.',
+  ],
+}
+
+/** Adds what the database knows of its schema, of the data, of secrets, feeds and loads, whether these run or not. */
 export function addDataMetrics(pool: ServingDatabase, registry: Registry): void {
   // One read for all metrics of a scrape, also while it takes the only connection.
-  const readAll = singleFlight(
-    unlessBusy(pool, async () => {
-      const [data] = await selectData(pool, {})
-      return { data, feeds: await selectFeeds(pool, {}) }
-    }),
-  )
+  const readAll = singleFlight(unlessBusy(pool, () => selectAll(pool)))
   const read = () => within(DATA_TIMEOUT_MS, readAll(), undefined).catch(() => undefined)
-  new Gauge({
-    name: 'axport_schema_info',
-    help: 'The newest migration of the database; always 1. Absent without a database.',
-    labelNames: ['migration'],
-    registers: [registry],
-    async collect() {
-      const schema = (await read())?.data?.schema
-      this.reset()
-      if (schema != null) this.set({ migration: schema }, 1)
-    },
+  const schema = 'The newest migration of the database; always 1. Absent without a database.'
+  addReadEach(registry, ['axport_schema_info', schema], 'migration', async () => {
+    const newest = (await read())?.data?.schema
+    return newest == null ? [] : [[newest, '1']]
   })
   for (const [field, [name, help]] of Object.entries(DATA)) {
     const readOne = async () => {
@@ -70,21 +76,24 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
     }
     addRead(registry, `axport_${name}`, help, readOne)
   }
-  for (const [field, [name, help]] of Object.entries(FEEDS))
-    new Gauge({
-      name: `axport_feed_${name}`,
-      help,
-      labelNames: ['feed'],
-      registers: [registry],
-      async collect() {
-        const feeds = (await read())?.feeds ?? []
-        this.reset()
-        for (const { feed, ...state } of feeds) {
-          const value = state[field as keyof typeof FEEDS]
-          if (value !== null) this.set({ feed }, Number(value))
-        }
-      },
-    })
+  const addRows = (
+    label: string,
+    metrics: Record<string, Described>,
+    rowsOf: (all: Awaited<ReturnType<typeof selectAll>>) => Values<string>[],
+  ) => {
+    for (const [field, [name, help]] of Object.entries(metrics))
+      addReadEach(registry, [`axport_${name}`, help], label, async () => {
+        const all = await read()
+        return all ? rowsOf(all).map(row => [row[label] ?? '', row[field] ?? null]) : []
+      })
+  }
+  addRows('feed', FEEDS, ({ feeds }) => feeds)
+  addRows('table', TABLES, ({ tables }) => tables)
+}
+
+async function selectAll(db: Runner) {
+  const [data] = await selectData(db, {})
+  return { data, feeds: await selectFeeds(db, {}), tables: await selectTables(db, {}) }
 }
 
 const selectData = statement<Record<string, never>, Data>(
@@ -104,5 +113,10 @@ const selectData = statement<Record<string, never>, Data>(
 const selectFeeds = statement<Record<string, never>, Feed>(
   sql`select name as feed, extract(epoch from nullif(snapshot_at, '-infinity'))::text as position, extract(epoch from succeeded_at)::text as succeeded,
     extract(epoch from compared_at)::text as compared, left_out::text as "leftOut" from feeds`,
+  false,
+)
+
+const selectTables = statement<Record<string, never>, Table>(
+  sql`select table_name as table, removed::text, remaining::text from removals`,
   false,
 )

@@ -7,6 +7,7 @@ import { acquireLoadLock, configureLoad } from '../tables/load-session.ts'
 import { check } from './check.ts'
 import { nothingNew } from './platform/feed-state.ts'
 import { readRejects } from './rejects.ts'
+import { countRemovals } from './removals.ts'
 import { type ImportOptions, type ImportResult, Undone } from './result.ts'
 import type { ImportSource } from './source-rows.ts'
 import { stageRows } from './stage.ts'
@@ -80,6 +81,7 @@ async function importInto(
   const comparison = await check(sql, source, staged, options)
   if (onReject) for await (const reject of readRejects(sql, source)) await onReject(reject)
   await writeChanges(sql, comparison.summary, onProgress)
+  await countRemovals(sql, comparison.summary)
   return { loaded: true, lines, ...comparison }
 }
 

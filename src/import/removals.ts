@@ -2,6 +2,7 @@ import type { TransactionSql } from 'postgres'
 import { onlyRow } from '../database/statement.ts'
 import { Failure } from '../errors.ts'
 import { exceeds, type Limit } from '../limit.ts'
+import type { Summary } from './changes.ts'
 import { ROW_TYPES, syncFile, TABLE_OF, type Type } from './source-rows.ts'
 
 /** Stages the removal of every row that the source does not name, not even in a bad row, as a deletion by the source. */
@@ -90,6 +91,16 @@ const REMOVED = [
     all: 'from assessment_parts where id <> assessment_id',
   },
 ]
+
+/** Adds the removed rows to those of earlier loads, after they were removed: removals below the limit can add up. */
+export async function countRemovals(sql: TransactionSql, summary: Summary): Promise<void> {
+  for (const [table, { deleted }] of Object.entries(summary))
+    if (deleted > 0)
+      await sql`
+        update removals
+        set removed = removed + ${deleted}::bigint, remaining = (select count(*) from ${sql(table)})
+        where table_name = ${table}`
+}
 
 /** The number of assessments that lose parts, and the ids of the first three. */
 export interface LostParts {

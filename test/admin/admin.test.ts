@@ -90,13 +90,14 @@ describe('the admin port', () => {
 })
 
 describe('/metrics about data', () => {
-  test('have the time of the oldest secret, and the state of each feed', async () => {
+  test('have the time of the oldest secret, the state of each feed, and what loads removed of each table', async () => {
     const { sql } = world
     await sql`
       insert into feeds (name, platform, snapshot_at, queries, succeeded_at, left_out, compared_at) values
         ('nightly', 'p', to_timestamp(3000), '{}', to_timestamp(3010), 1, to_timestamp(2900)),
         ('new', 'p', '-infinity', '{}', to_timestamp(4010), 0, null)`
     await sql`update integration_secrets set created_at = to_timestamp(5000)`
+    await sql`update removals set removed = 3, remaining = 10 where table_name = 'assessments'`
     const running = await world.serve()
     const found = await metrics(running)
     const wanted = {
@@ -108,11 +109,15 @@ describe('/metrics about data', () => {
       'axport_feed_position_timestamp_seconds{feed="new"}': undefined,
       'axport_feed_last_comparison_timestamp_seconds{feed="new"}': undefined,
       'axport_feed_left_out_rows{feed="new"}': 0,
+      'axport_removed_rows_total{table="assessments"}': 3,
+      'axport_remaining_rows{table="assessments"}': 10,
+      'axport_removed_rows_total{table="users"}': 0,
     }
     const shown = Object.keys(wanted).map(name => [name, found.get(name)])
     expect(Object.fromEntries(shown)).toEqual(wanted)
     await running.end()
     await sql`delete from feeds`
+    await sql`update removals set removed = 0, remaining = 0`
   })
 
   test('leave out secrets that are ending, and those of disabled integrations', async () => {

@@ -25,9 +25,11 @@ const ALLOWED = [
   'select export_records_rendered',
   'select export_state',
   'select feeds',
+  'select removals',
   'select schema_migrations',
   'update export_state',
   'update feeds',
+  'update removals',
 ]
 
 function all(table: string): string[] {

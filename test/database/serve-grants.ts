@@ -26,6 +26,7 @@ export const SERVE_PRIVILEGES = [
   'select integrations',
   'select live_secrets',
   'select live_tokens',
+  'select removals',
   'select schema_migrations',
   'update access_tokens.created_at',
   'update integration_secrets.last_used_at',

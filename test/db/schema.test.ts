@@ -15,6 +15,7 @@ const LEFT_OUT = [
   'assessment_parts',
   'export_counts',
   'feeds',
+  'removals',
   'live_tokens',
   'export_records_rendered',
   'export_people_rendered',

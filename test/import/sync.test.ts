@@ -95,6 +95,18 @@ describe('an import with --sync', () => {
     expect(await idsOf(database.sql, 'users')).toEqual(range(allowed + 1, 20))
   })
 
+  test('counts in the database what loads removed, because small removals add up', async () => {
+    const removed = () => database.sql<{ removed: string; remaining: string }[]>`
+      select removed, remaining from removals where table_name = 'users'`
+    const before = Number((await removed())[0]?.removed)
+    await importLines(database.sql, ...range(1, 13).map(id => educator(id)))
+    const sync = { percent: 10 }
+    for (const from of [2, 3]) await load({ sync }, ...range(from, 13).map(id => educator(id)))
+    await load({ sync, dryRun: true }, ...range(4, 13).map(id => educator(id)))
+    await importLines(database.sql, removal('user', 3), removal('user', 99))
+    expect([...(await removed())]).toEqual([{ removed: String(before + 3), remaining: '10' }])
+  })
+
   test('names every type that exceeds the limit, and a number that is enough for all types', async () => {
     await importLines(database.sql, ...REFERENCED, assessment(10), ...range(1, 40).map(id => educator(id)))
     const fewer = [organization(2), ...range(4, 40).map(id => educator(id)), educator(PROCTOR)]

@@ -43,6 +43,7 @@ describe('the pages for operators', () => {
     ['AxportFeedStopped', 'for 15 minutes', '> 900'],
     ['AxportFeedRowsLeftOut', 'for an hour', 'for: 1h'],
     ['AxportSyncMissing', 'for 26 hours', '> 26 * 3600'],
+    ['AxportRowsRemoved', 'more than a tenth of a table within a day', '> 0.1'],
     ['AxportSecretOld', 'older than 400 days', '> 400 * 86400'],
     ['AxportCertificateExpires', 'within 14 days', '< 14 * 86400'],
     ['AxportTokensRefused', 'More than 20 wrong secrets in 15 minutes', '[15m])) > 20'],
