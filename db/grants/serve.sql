@@ -41,7 +41,7 @@ grant execute on function record_disclosure(uuid, text, inet, text, bigint[], bi
 grant execute on function purge_disclosures() to :"role";
 
 -- Metrics.
-grant select on feeds, removals to :"role";
+grant select on feeds, removals, last_backup to :"role";
 
 -- Where row level security would hide rows from this role, Postgres is to fail the statement. axport asks for that on its
 -- connections, but a pooler does not pass that on, and so the role has it as a setting. Postgres lets a superuser set it,

@@ -1,5 +1,9 @@
--- Feeds: what was read of a platform's own database, so that the next round reads what has changed since.
---
+-- Feeds: what was read of a platform's own database, so that the next round reads what has changed since. Below them, what
+-- operators are told of loads and of backups.
+
+-- The functions of this file search this schema only; see 0003.
+select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
 -- A row is written in the transaction of the import that it describes. So no round is loaded without its row, and none has
 -- a row without being loaded, however a process or a server ends.
 --   platform      which database was read: the system identifier of its cluster and its name. It is the same at another
@@ -37,3 +41,20 @@ insert into removals (table_name)
 values ('organizations'), ('products'), ('users'), ('assessments'), ('assessment_parts');
 -- Never analyzed, a table is taken for a thousand rows.
 analyze removals;
+
+-- When a backup of this database last ended well, by the clock of this server. There is no row before the first one. axport
+-- makes no backups: whatever makes one calls the procedure in its end, by psql. So an alert can tell that none was made.
+create table last_backup (
+  singleton boolean primary key default true
+    constraint last_backup_one_row check (singleton),
+  ended_at timestamptz not null
+);
+
+-- Every role that may read all data can make a backup, and therefore may say that it has made one.
+create procedure note_backup()
+language sql security definer set search_path from current as $$
+  insert into last_backup (ended_at) values (clock_timestamp())
+  on conflict (singleton) do update set ended_at = excluded.ended_at
+$$;
+revoke execute on procedure note_backup() from public;
+grant execute on procedure note_backup() to pg_read_all_data;

@@ -15,8 +15,9 @@ type Described = [name: string, help: string]
 /** Values as text; null for one that is not known. */
 type Values<Field extends string> = Record<Field, string | null>
 
-type Data = Values<'version' | 'imported' | 'secret' | 'disclosures' | 'schema'>
+type Data = Values<'version' | 'imported' | 'backup' | 'secret' | 'disclosures' | 'schema'>
 type Feed = { feed: string } & Values<'position' | 'succeeded' | 'compared' | 'leftOut'>
+type Integration = { client_id: string } & Values<'used'>
 type Table = { table: string } & Values<'removed' | 'remaining'>
 
 const DATA: Record<Exclude<keyof Data, 'schema'>, Described> = {
@@ -25,6 +26,7 @@ const DATA: Record<Exclude<keyof Data, 'schema'>, Described> = {
     'last_import_timestamp_seconds',
     'When an import was last committed, also one that left out bad lines. Absent before the first.',
   ],
+  backup: ['last_backup_timestamp_seconds', 'When a backup last ended well. Absent before the first.'],
   secret: [
     'oldest_secret_timestamp_seconds',
     'When the oldest secret of an enabled integration was made, without those that are to end.',
@@ -59,6 +61,13 @@ const TABLES: Record<Exclude<keyof Table, 'table'>, Described> = {
   ],
 }
 
+const INTEGRATIONS: Record<Exclude<keyof Integration, 'client_id'>, Described> = {
+  used: [
+    'integration_last_use_timestamp_seconds',
+    'When an enabled integration last made a request, or before that when its secret was made. Of the 1,000 oldest.',
+  ],
+}
+
 /** Adds what the database knows of its schema, of the data, of secrets, feeds and loads, whether these run or not. */
 export function addDataMetrics(pool: ServingDatabase, registry: Registry): void {
   // One read for all metrics of a scrape, also while it takes the only connection.
@@ -89,17 +98,21 @@ export function addDataMetrics(pool: ServingDatabase, registry: Registry): void 
   }
   addRows('feed', FEEDS, ({ feeds }) => feeds)
   addRows('table', TABLES, ({ tables }) => tables)
+  addRows('client_id', INTEGRATIONS, ({ integrations }) => integrations)
 }
 
 async function selectAll(db: Runner) {
   const [data] = await selectData(db, {})
-  return { data, feeds: await selectFeeds(db, {}), tables: await selectTables(db, {}) }
+  const feeds = await selectFeeds(db, {})
+  const tables = await selectTables(db, {})
+  return { data, feeds, tables, integrations: await selectIntegrations(db, {}) }
 }
 
 const selectData = statement<Record<string, never>, Data>(
   sql`select
     (select extract(epoch from made_at)::text from export_version) as version,
     (select extract(epoch from last_import_at)::text from export_state) as imported,
+    (select extract(epoch from ended_at)::text from last_backup) as backup,
     (
       select extract(epoch from min(s.created_at))::text
       from integration_secrets s join integrations i on i.id = s.integration_id
@@ -118,5 +131,13 @@ const selectFeeds = statement<Record<string, never>, Feed>(
 
 const selectTables = statement<Record<string, never>, Table>(
   sql`select table_name as table, removed::text, remaining::text from removals`,
+  false,
+)
+
+/** A secret that was replaced without a grace is deleted with its last use: then the time of the new one stands for it. */
+const selectIntegrations = statement<Record<string, never>, Integration>(
+  sql`select i.client_id, extract(epoch from coalesce(max(s.last_used_at), max(s.created_at)))::text as used
+    from integrations i join integration_secrets s on s.integration_id = i.id
+    where i.disabled_at is null group by i.id order by i.id limit 1000`,
   false,
 )

@@ -24,7 +24,7 @@ interface Sources {
   certificate: Certificate | undefined
 }
 
-/** The metrics of this process. Labels are routes and statuses: nothing of a request itself, and few. */
+/** The metrics of this process. Labels are routes, statuses and client ids: nothing of a request itself, and few. */
 export class Metrics {
   readonly registry = new Registry()
   private readonly registers = [this.registry]

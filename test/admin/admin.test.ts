@@ -136,6 +136,56 @@ describe('/metrics about data', () => {
   })
 })
 
+describe('/metrics about what did not happen', () => {
+  test('have the last backup, once there was one', async () => {
+    const running = await world.serve()
+    const last = async () => (await metrics(running)).get('axport_last_backup_timestamp_seconds') ?? 0
+    expect(await last()).toBe(0)
+    await world.sql`call note_backup()`
+    const first = await last()
+    expect(Math.abs(first - Date.now() / 1000)).toBeLessThan(60)
+    await world.sql`call note_backup()`
+    expect(await last()).toBeGreaterThan(first)
+    await running.end()
+  })
+
+  test('have the last use of each enabled integration: of its newest secret that was used, or since a secret is there', async () => {
+    const running = await world.serve()
+    const { sql } = world
+    const { clientId } = world.credentials
+    const name = `axport_integration_last_use_timestamp_seconds{client_id="${clientId}"}`
+    const used = async () => (await metrics(running)).get(name)
+    await sql`update integration_secrets set created_at = to_timestamp(5000), last_used_at = null`
+    expect(await used()).toBe(5000)
+    await sql`update integration_secrets set last_used_at = to_timestamp(6000)`
+    await sql`
+      insert into integration_secrets (integration_id, digest, created_at)
+      select id, sha256('new'), to_timestamp(7000) from integrations`
+    expect(await used()).toBe(6000)
+    await sql`update integration_secrets set last_used_at = to_timestamp(8000) where digest = sha256('new')`
+    expect(await used()).toBe(8000)
+    await sql`update integrations set disabled_at = now()`
+    expect(await used()).toBeUndefined()
+    await sql`update integrations set disabled_at = null`
+    await sql`delete from integration_secrets where digest = sha256('new')`
+    await running.end()
+  })
+
+  test('have at most 1,000 integrations, the oldest', async () => {
+    const running = await world.serve()
+    const { sql } = world
+    await sql`insert into integrations (client_id, name) select 'more' || n, 'More' from generate_series(1, 1000) n`
+    await sql`
+      insert into integration_secrets (integration_id, digest)
+      select id, sha256(client_id::bytea) from integrations where name = 'More'`
+    const ids = [...(await metrics(running)).keys()].filter(key => key.startsWith('axport_integration_'))
+    expect([ids.length, ids.some(id => id.includes(world.credentials.clientId))]).toEqual([1000, true])
+    expect(ids.some(id => id.includes('"more1000"'))).toBe(false)
+    await sql`delete from integrations where name = 'More'`
+    await running.end()
+  })
+})
+
 describe('/ready', () => {
   test('reports a schema that is behind, and accepts one that is ahead and compatible', async () => {
     const running = await world.serve()
@@ -244,8 +294,8 @@ describe('/metrics', () => {
     for (const name of ['axport_event_loop_lag_seconds{percentile="99"}', 'process_resident_memory_bytes'])
       expect(measured.get(name)).toBeGreaterThan(0)
     const text = await (await fetch(`${running.admin}/metrics`)).text()
-    const { clientId, clientSecret } = world.credentials
-    for (const secret of ['Searchedtext', clientId, clientSecret, world.token])
+    const [integration] = await world.sql<{ name: string }[]>`select name from integrations`
+    for (const secret of ['Searchedtext', integration?.name, world.credentials.clientSecret, world.token])
       expect(text).not.toContain(secret)
     await running.end()
   })

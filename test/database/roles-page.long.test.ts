@@ -72,6 +72,11 @@ requires(program('psql', 'postgresql-client')).test(
       await expect(as('axport_backup', 'password4', 'delete from users')).rejects.toThrow(
         'permission denied for table users',
       )
+      await as('axport_backup', 'password4', 'call note_backup()')
+      expect(
+        await database.sql`select from last_backup where ended_at > now() - interval '1 minute'`,
+      ).toHaveLength(1)
+      await expect(as('axport_serve', 'password2', 'call note_backup()')).rejects.toThrow('permission denied')
     } finally {
       await database.sql.unsafe(
         own(`drop owned by axport_serve, axport_load, axport_backup;

@@ -24,6 +24,7 @@ export const SERVE_PRIVILEGES = [
   'select feeds',
   'select integration_secrets',
   'select integrations',
+  'select last_backup',
   'select live_secrets',
   'select live_tokens',
   'select removals',

@@ -39,6 +39,7 @@ test('eight functions run with the privileges of their owner, and PUBLIC cannot 
     'export_names_changed',
     'export_records_changed',
     'export_records_counted',
+    'note_backup',
     'purge_disclosures',
     'record_disclosure',
     'refresh_export_counts',

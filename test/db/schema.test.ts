@@ -16,6 +16,7 @@ const LEFT_OUT = [
   'export_counts',
   'feeds',
   'removals',
+  'last_backup',
   'live_tokens',
   'export_records_rendered',
   'export_people_rendered',
