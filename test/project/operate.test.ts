@@ -36,7 +36,9 @@ describe('the pages for operators', () => {
   })
 
   test.each([
+    ['AxportUnwatched', 'For five minutes', 'for: 5m'],
     ['AxportErrors', 'More than 1 %', '> 0.01'],
+    ['AxportErrors', 'more than three within five minutes', '[5m])) > 3'],
     ['AxportOverload', 'More than one refusal a second', '> 1'],
     ['AxportSlow', 'more than 0.5 seconds', '> 0.5'],
     ['AxportImportMissing', 'for 26 hours', '> 26 * 3600'],
@@ -44,12 +46,15 @@ describe('the pages for operators', () => {
     ['AxportFeedRowsLeftOut', 'for an hour', 'for: 1h'],
     ['AxportSyncMissing', 'for 26 hours', '> 26 * 3600'],
     ['AxportRowsRemoved', 'more than a tenth of a table within a day', '> 0.1'],
+    ['AxportBackupMissing', 'for 26 hours', '> 26 * 3600'],
     ['AxportSecretOld', 'older than 400 days', '> 400 * 86400'],
     ['AxportCertificateExpires', 'within 14 days', '< 14 * 86400'],
     ['AxportTokensRefused', 'More than 20 wrong secrets in 15 minutes', '[15m])) > 20'],
-    ['AxportEnding', 'More than two restarts in 15 minutes', '[15m]) > 2'],
+    ['AxportEnding', 'More than three restarts in 15 minutes', '[15m]) > 3'],
+    ['AxportDiskFills', 'within four hours', '4 * 3600) <= 0'],
     ['AxportCoreFull', 'late by more than 0.1 seconds', '> 0.1'],
     ['AxportMemoryGrows', 'more than 400 MB', '> 4e8'],
+    ['AxportIntegrationSilent', 'for 26 hours', '> 26 * 3600'],
   ])('say of %s when it fires, as its rule does', (name, said, condition) => {
     const [, section = ''] = read('monitor.md').split(`\n### ${name}\n`)
     expect(section.split('\n#')[0]?.replaceAll('\n', ' ')).toContain(said)

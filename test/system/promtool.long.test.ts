@@ -45,6 +45,7 @@ requires(program('promtool', 'prometheus')).test(
     for (const args of [
       ['check', 'rules', 'alerts.yml'],
       ['test', 'rules', 'alerts.test.yml'],
+      ['test', 'rules', 'alerts.week.test.yml'],
     ]) {
       const cwd = join(import.meta.dir, '..', '..', 'docs', 'operate')
       const run = Bun.spawn(['promtool', ...args], { cwd, stdout: 'pipe', stderr: 'pipe' })
