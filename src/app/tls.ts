@@ -19,6 +19,16 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   throw new Failure(`the key in ${keyFile} (TLS_KEY_FILE) is not that of ${certFile} (TLS_CERT_FILE)`)
 }
 
+const DAY_SECONDS = 86_400
+
+/** What is to be said of a certificate that has ended, or ends within 14 days; undefined for any other. */
+export function describeEnd({ expires }: Certificate): string | undefined {
+  const day = new Date(expires * 1000).toISOString().slice(0, 10)
+  const seconds = expires - Date.now() / 1000
+  if (seconds <= 0) return `ended on ${day}, so clients refuse it`
+  return seconds < 14 * DAY_SECONDS ? `ends on ${day}, within 14 days` : undefined
+}
+
 /** The text of a file, and what `parse` makes of that. */
 function readPem<Value>(setting: string, file: string, what: string, parse: (pem: string) => Value) {
   const pem = readNamed(file, `${setting} names ${file}, which`)

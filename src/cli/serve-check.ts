@@ -1,8 +1,10 @@
 import { requireAddress } from '../app/address.ts'
+import { describeEnd } from '../app/tls.ts'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { diagnose } from './doctor.ts'
 import { print } from './output.ts'
+import { readTls } from './service.ts'
 import { requireSettings } from './setting-problems.ts'
 
 /**
@@ -20,5 +22,8 @@ export async function checkServing(): Promise<void> {
   if (wrong.length > 0) throw new Failure(wrong.map(({ check, detail }) => `${check}: ${detail}`).join('; '))
   for (const { check, status, detail } of findings)
     if (status !== 'ok') await print(`${check}: ${status}: ${detail}\n`)
+  const certificate = readTls()
+  const end = certificate && describeEnd(certificate)
+  if (end !== undefined) await print(`certificate: warning: it ${end}\n`)
   await print('serve can start: settings, database, schema and privileges are as it needs them\n')
 }

@@ -3,7 +3,7 @@ import { databaseChecks } from '../admin/database-checks.ts'
 import { Metrics } from '../admin/metrics.ts'
 import { type Check, type Readiness, readinessOf } from '../admin/readiness.ts'
 import { startHttpServer } from '../app/server.ts'
-import { type Certificate, readCertificate } from '../app/tls.ts'
+import { type Certificate, describeEnd, readCertificate } from '../app/tls.ts'
 import { Standby } from '../assessments/standby.ts'
 import { setting } from '../config.ts'
 import { Counters } from '../counters.ts'
@@ -67,6 +67,7 @@ export async function startService(database: Database, log: Logger) {
   return {
     url: server.url,
     disclosures: isRecording ? 'on' : 'off',
+    certificate: certificate && describeEnd(certificate),
     metrics: () => metrics.registry.metrics(),
     readiness: (): Promise<Readiness> => readinessOf(checks),
 

@@ -49,8 +49,8 @@ export class ServingProcess implements AdminView {
     const { log, admin } = this
     const service = await startService(database, log)
     this.service = service
-    const { url, disclosures } = service
-    log.info({ url, admin: admin?.url, disclosures }, 'listening')
+    const { url, disclosures, certificate } = service
+    log.info({ url, admin: admin?.url, disclosures, certificate }, 'listening')
     await onListening?.(url)
     log.info({ signal: await this.signalled }, 'stopping')
     await service.end()

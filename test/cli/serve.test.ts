@@ -1,12 +1,21 @@
 import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { axport, errorLine, start } from '../support/executable.ts'
+import { join } from 'node:path'
+import { selfSigned } from '../support/certificate.ts'
+import { axport, emptyFolder, errorLine, start } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { LIST, send } from '../support/http.ts'
 import { useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
 const world = useServedWorld()
+
+function fileOf(text: string): string {
+  const file = join(emptyFolder(), 'file')
+  writeFileSync(file, text)
+  return file
+}
 
 describe('axport serve', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 after %s, as soon as it listens', async signal => {
@@ -41,6 +50,25 @@ describe('axport serve', () => {
     await until('it answers', () => fetch(`http://127.0.0.1:${port}`))
     server.signal('SIGTERM')
     expect(await server.finished).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test.each([
+    ['a certificate that ended yesterday', -1, 'ended on DAY, so clients refuse it'],
+    ['a certificate that ends in 13 days', 13, 'ends on DAY, within 14 days'],
+    ['no certificate that ends in 15 days', 15, undefined],
+  ])('names in its first line, and with --check, %s', async (_, days, said) => {
+    const ends = new Date(Date.now() + days * 86_400_000)
+    const { cert, key } = selfSigned('axport', '127.0.0.1', 'ec', ends)
+    const end = said?.replace('DAY', ends.toISOString().slice(0, 10))
+    const [TLS_CERT_FILE, TLS_KEY_FILE] = [fileOf(cert), fileOf(key)]
+    const server = await world.serve([], { TLS_CERT_FILE, TLS_KEY_FILE })
+    expect(server.log()[0]).toMatchObject({ msg: 'listening' })
+    expect(server.log()[0]?.certificate).toBe(end)
+    await server.end()
+    const env = { ...world.env, TLS_CERT_FILE, TLS_KEY_FILE }
+    const { code, stdout } = await axport(['serve', '--check'], { env })
+    const warning = end === undefined ? [] : [`certificate: warning: it ${end}`]
+    expect([code, stdout.split('\n').slice(0, -2)]).toEqual([0, warning])
   })
 
   test('exits with one line if its port is in use', async () => {

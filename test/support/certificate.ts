@@ -5,6 +5,7 @@ export function selfSigned(
   name: string,
   address = '127.0.0.1',
   kind: 'ec' | 'rsa' = 'ec',
+  ends = new Date('2049-12-31T00:00:00Z'),
 ): { cert: string; key: string } {
   const { privateKey, publicKey } =
     kind === 'ec'
@@ -22,13 +23,16 @@ export function selfSigned(
     integer(randomInt(1, 2 ** 30)),
     signedBy,
     subject,
-    sequence(der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from('491231000000Z'))),
+    sequence(der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from(utcTime(ends)))),
     subject,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(isAuthority, sequence(object('2.5.29.17'), der(0x04, names)))),
   )
   return { cert: pem('CERTIFICATE', signed(body, signedBy, privateKey)), key: pemOf(privateKey) }
 }
+
+/** Of the years up to 2049. */
+const utcTime = (time: Date) => `${time.toISOString().replaceAll(/\D/g, '').slice(2, 14)}Z`
 
 const der = (tag: number, ...parts: Buffer[]): Buffer => {
   const body = Buffer.concat(parts)
