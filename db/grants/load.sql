@@ -35,6 +35,9 @@ grant select, update on export_state to :"role";
 grant execute on function refresh_export_counts(bigint[]) to :"role";
 grant execute on function renew_export_version() to :"role";
 
+-- Statistics of the tables that a load has changed.
+grant execute on function analyze_table(text) to :"role";
+
 -- Erased people, who are left out.
 grant select on erasures to :"role";
 

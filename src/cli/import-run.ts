@@ -120,7 +120,7 @@ export class ImportRun {
     const onStep = (step: Progress) => {
       onProgress(step)
       // From here on the rejects belong to committed data.
-      if (step.phase === 'tidying') keepRejects()
+      if (step.phase === 'committed') keepRejects()
     }
     const options: ImportOptions = {
       ...(dryRun && { dryRun }),

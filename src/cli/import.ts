@@ -91,7 +91,7 @@ const STEPS = {
   queueing: 'waiting for other writers to commit …',
   checking: 'checking …',
   indexing: 'building indexes …',
-  tidying: 'loaded, gathering statistics …',
+  analyzing: 'loaded, gathering statistics …',
 }
 
 function showStep(step: Progress, status: StatusLine): void {
@@ -100,5 +100,5 @@ function showStep(step: Progress, status: StatusLine): void {
   else if (phase === 'reading') status.showProgress(phase, step.bytes, step.size, 'lines', step.lines)
   else if (phase === 'loading' || phase === 'rendering')
     status.showProgress(phase, step.done, step.total, 'assessments')
-  else status.show(() => STEPS[phase])
+  else if (phase !== 'committed') status.show(() => STEPS[phase])
 }

@@ -32,7 +32,7 @@ Example: axport refresh`,
         const rest =
           vacuumFailure === undefined
             ? ''
-            : `, and the files of the tables still have what was deleted: VACUUM failed (${vacuumFailure}); axport refresh tries again`
+            : `, and the files of the tables still have what was deleted: VACUUM failed (${vacuumFailure}); axport refresh as the owner of the tables tries again`
         await reportOf(`all was refreshed${rest}`, json ? printJson(refreshed) : printRefreshed(refreshed))
         if (rest !== '') throw new Failure(`all was refreshed${rest}`)
       }

@@ -11,7 +11,7 @@ import { countRemovals } from './removals.ts'
 import { type ImportOptions, type ImportResult, Undone } from './result.ts'
 import type { ImportSource } from './source-rows.ts'
 import { stageRows } from './stage.ts'
-import { tidy } from './tidy.ts'
+import { countAtCommit, tidy } from './tidy.ts'
 import { type WriteProgress, writeChanges } from './write.ts'
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
@@ -21,8 +21,10 @@ export type Progress =
   | { phase: 'queueing' }
   | { phase: 'checking' }
   | WriteProgress
-  /** Everything is committed; VACUUM makes reading fast. */
-  | { phase: 'tidying' }
+  /** Everything is committed. */
+  | { phase: 'committed' }
+  /** Tables that have changed much are analyzed. */
+  | { phase: 'analyzing' }
 
 /**
  * Loads a source in one transaction, in turn with other imports.
@@ -46,12 +48,13 @@ export async function importSource(
     await source.feed?.writeState(sql, { isComparison, leftOut: result.rejected })
     // Also without any change; otherwise the import already holds the lock on that row.
     await sql`update export_state set last_import_at = clock_timestamp()`
+    await countAtCommit(sql)
     return result
   })
   try {
     const result = await loading
-    onProgress({ phase: 'tidying' })
-    const remains = await tidy(db, source, result.summary)
+    onProgress({ phase: 'committed' })
+    const remains = await tidy(db, () => onProgress({ phase: 'analyzing' }))
     return { ...result, ...(remains !== undefined && { remains }) }
   } catch (error) {
     if (error instanceof Undone) return error.result

@@ -38,7 +38,7 @@ export interface Comparison {
 
 /** The result of an import: loaded, apart from rejects and erased people, or not because of bad rows. */
 export type ImportResult =
-  /** `remains`: what remains to be done after the load, as VACUUM failed. */
+  /** `remains`: what remains to be done after the load, as ANALYZE failed. */
   | ({ loaded: true; lines: number; remains?: string } & Comparison)
   | {
       loaded: false

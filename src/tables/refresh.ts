@@ -6,7 +6,7 @@ import { onlyRow } from '../database/statement.ts'
 import { type CommandSql, transact } from '../database/transact.ts'
 import { requireFiringTriggers } from '../database/triggers.ts'
 import { Failure } from '../errors.ts'
-import { vacuumPeople } from './vacuum.ts'
+import { mayVacuum, vacuumPeople } from './vacuum.ts'
 
 /** What is wrong, and what to do, if the row of export_state was deleted. */
 export const EXPORT_STATE_EMPTY =
@@ -22,7 +22,7 @@ export interface Refreshed {
   records: number
   people: number
   products: number
-  /** Why VACUUM failed, so that the deleted rows are still in the files of the tables; undefined if it succeeded. */
+  /** Why VACUUM failed, so that the deleted rows are still in the files of the tables; undefined if it succeeded or was not needed. */
   vacuumFailure: string | undefined
 }
 
@@ -52,7 +52,13 @@ export async function refresh(db: CommandSql, onBatch: (ids: number) => void): P
     }
   }
   await countAnew(db)
-  return { ...refreshed, vacuumFailure: await vacuumPeople(db) }
+  const vacuumFailure = (await mayVacuum(db))
+    ? await vacuumPeople(db)
+    : // Without erased people nothing was deleted that has to be gone.
+      refreshed.erased > 0
+      ? 'this role may not run it'
+      : undefined
+  return { ...refreshed, vacuumFailure }
 }
 
 /** The least bigint: no row has it as its id. */

@@ -9,7 +9,7 @@ import { Side } from './side.ts'
 
 /**
  * The settings of Postgres: the safe defaults, with a cache for the often used data and with rare checkpoints. Vacuum runs
- * after an import only, so that it disturbs no round.
+ * once, after the first import, so that it disturbs no round.
  */
 const SETTINGS = {
   fsync: 'on',
@@ -49,6 +49,7 @@ export async function createWorld(options: Options, say: (text: string) => void)
       const side = new Side(program, cluster.url(name), own, file, options)
       await side.axport(['migrate', '--time-zone', 'UTC'])
       await timedImport(program, side.databaseUrl, file)
+      await own`vacuum (analyze)`
       return side
     }
     const sides: World['sides'] = [await fill(present, 'present')]

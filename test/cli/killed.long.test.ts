@@ -1,7 +1,10 @@
 // Commands that are killed by SIGKILL at chosen points of their work.
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { cleanUp, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { cleanUp, emptyFolder, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { ndjsonOf, organization, product, range } from '../support/fixtures.ts'
 import { staleRecords } from '../support/import.ts'
 import { succeed } from '../support/operator.ts'
 import { type Platform, viewsOf } from '../support/oracle-records.ts'
@@ -74,6 +77,18 @@ test.each([
     expect(await staleRecords(database.sql)).toEqual([])
   },
 )
+
+test('an import that is killed while it gathers statistics has loaded all, and the next one gathers them', async () => {
+  const file = join(emptyFolder(), 'products.ndjson')
+  writeFileSync(file, ndjsonOf([organization(1), ...range(30, at => product(at + 1))]))
+  await killAt('lock table organizations in share update exclusive mode', 'import', file)
+  const expected = () =>
+    database.sql`select reltuples::integer as rows from pg_class where oid = 'products'::regclass`
+  expect((await database.sql`select from products`).count).toBe(30)
+  expect(await expected()).toMatchObject([{ rows: -1 }])
+  await succeed(database.url, 'import', file)
+  expect(await expected()).toMatchObject([{ rows: 30 }])
+})
 
 test('a refresh that is killed has whole batches, and the next one completes', async () => {
   const platform = smallPlatform()

@@ -15,6 +15,7 @@ import { withoutTriggers } from '../support/without-triggers.ts'
 const ALLOWED = [
   ...['assessment_parts', 'assessments', 'organizations', 'products', 'users'].flatMap(all),
   ...['export_people', 'export_products', 'export_records'].flatMap(all),
+  'execute analyze_table(text)',
   'execute refresh_export_counts(bigint[])',
   'execute renew_export_version()',
   'insert feeds',
@@ -118,6 +119,21 @@ describe('a role with the grants for import', () => {
     const refreshed = await succeed(role.url(database.url), 'refresh', '--json')
     expect(JSON.parse(refreshed)).toMatchObject({ records: 3, people: 1 })
     expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('says after a refresh that removed an erased person that the owner has to vacuum', async () => {
+    await database.sql`insert into erasures (user_id) values (502)`
+    await withoutTriggers(
+      database.sql,
+      `insert into users (id, name, first_name, last_name, email) values (502, 'Ola', 'Ola', '', '')`,
+    )
+    const env = { DATABASE_URL: role.url(database.url) }
+    const { code, stderr } = await axport(['refresh'], { env })
+    expect(code).toBe(1)
+    expect(stderr).toEndWith(
+      'VACUUM failed (this role may not run it); axport refresh as the owner of the tables tries again\n',
+    )
+    expect(await database.sql`select from users where id = 502`).toBeEmpty()
   })
 
   test('cannot serve or provision: one line names the missing privilege and the command that grants it', async () => {

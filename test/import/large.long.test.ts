@@ -35,7 +35,8 @@ describe('a bulk load', () => {
       'loading',
       'indexing',
       'rendering',
-      'tidying',
+      'committed',
+      'analyzing',
     ])
     expect(await definitions(sql)).toEqual(before)
     expect(await staleRecords(sql)).toBeEmpty()

@@ -13,7 +13,6 @@ import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { readQueries } from '../../src/import/platform/queries.ts'
 import { openSnapshot } from '../../src/import/platform/snapshot.ts'
-import { isVacuumed } from '../../src/import/tidy.ts'
 import { axport, cleanUp, emptyFolder, type Running, start } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { useDatabase } from '../support/import.ts'
@@ -299,17 +298,4 @@ describe('axport import --every', () => {
     )
     await proxy.stop()
   })
-})
-
-test('an ordinary role can find out that a server has autovacuum on', async () => {
-  const vacuumed = await startCluster({ settings: { autovacuum: 'on' } })
-  const admin = postgres(vacuumed.url(), { max: 1, onnotice: () => {} })
-  await admin`create role plain login password 'plain'`
-  const url = new URL(vacuumed.url())
-  Object.assign(url, { username: 'plain', password: 'plain' })
-  const sql = postgres(url.href, { max: 1, onnotice: () => {} })
-  expect(await isVacuumed(sql)).toBe(true)
-  await sql.end()
-  await admin.end()
-  await vacuumed.stop()
 })
