@@ -14,15 +14,19 @@ select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', t
 --                 round it is -infinity, and all is read.
 --   queries       SHA-256 of the text of each query, by the name of its file. A query with another text may give rows that
 --                 have not changed since, so all is read.
+--   query_files   the files of all queries that the feed has ever read, also in a round that left rows out. A round without one
+--                 of them fails: a comparison would find nothing that was removed of its type.
 --   succeeded_at  when the round was written, by the clock of this server
 --   left_out      how many rows the last round left out (--rejects)
---   compared_at   when a full comparison (import --sync) was last loaded; null before the first one
+--   compared_at   when a full comparison (import --sync) of every type that the feed reads was last loaded; null before the
+--                 first one
 create table feeds (
   name text primary key
     constraint feeds_name_is_word check (name ~ '^[A-Za-z0-9_.-]{1,63}$'),
   platform text not null,
   snapshot_at timestamptz not null,
   queries jsonb not null,
+  query_files text[] not null default '{}',
   succeeded_at timestamptz not null default clock_timestamp(),
   left_out integer not null default 0,
   compared_at timestamptz

@@ -45,7 +45,7 @@ const FEEDS: Record<Exclude<keyof Feed, 'feed'>, Described> = {
   ],
   compared: [
     'feed_last_comparison_timestamp_seconds',
-    'When all rows were last compared (import --sync). Absent before the first.',
+    'When all rows of every type that the feed reads were last compared (import --sync). Absent before the first.',
   ],
   leftOut: [
     'feed_left_out_rows',

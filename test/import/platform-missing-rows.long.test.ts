@@ -16,7 +16,7 @@ describe('a feed whose queries return less than there is', () => {
       'assessments.sql': undefined,
       'assessment_parts.sql': undefined,
     })
-    expect(await feed({ queries }, { sync: { percent: 10 } })).toMatchObject({
+    expect(await feed({ queries, feed: 'users' }, { sync: { percent: 10 } })).toMatchObject({
       loaded: true,
       summary: { users: { updated: 40 } },
     })

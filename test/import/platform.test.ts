@@ -62,7 +62,7 @@ describe('a feed from a platform', () => {
     expect(lines).toBeGreaterThan(100)
   })
 
-  test('reads everything with --full, for a new feed name, and after a query was changed or removed', async () => {
+  test('reads everything with --full, for a new feed name, and after a query was changed or added', async () => {
     await feed()
     expect((await feed()).since).not.toBe('-infinity')
     expect((await feed({ isFull: true })).since).toBe('-infinity')
@@ -73,8 +73,12 @@ describe('a feed from a platform', () => {
       notes: ['all was read: products.sql has changed since the position of the feed was stored'],
     })
     expect((await feed({ queries })).since).not.toBe('-infinity')
-    const fewer = await feed({ queries: queriesWith({ 'products.sql': undefined }) })
-    expect(fewer.since).toBe('-infinity')
+    const fewer = queriesWith({ 'products.sql': undefined })
+    await feed({ queries: fewer, feed: 'fewer' })
+    expect(await feed({ feed: 'fewer' })).toMatchObject({
+      since: '-infinity',
+      notes: ['all was read: products.sql has changed since the position of the feed was stored'],
+    })
   })
 
   test('does not advance after a dry run', async () => {

@@ -1,4 +1,4 @@
-import { connectionFailure, verdictOn } from '../../database/failures.ts'
+import { connectionFailure, verdictOn, wouldHideRows } from '../../database/failures.ts'
 import { Failure } from '../../errors.ts'
 import { lineAt, type Query } from './queries.ts'
 
@@ -57,7 +57,7 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
   if (name !== 'PostgresError') return error
   const line = position === undefined ? undefined : lineAt(query, statement, Number(position))
   const where = line === undefined ? file : `${file} line ${line}`
-  const message = `${where}: ${reason(error as PostgresError)} (SQLSTATE ${code})${adviceOn(code, file)}`
+  const message = `${where}: ${reason(error as PostgresError)} (SQLSTATE ${code})${wouldHideRows(error) ? ON_POLICY : adviceOn(code, file)}`
   return new Failure(message, { cause: error })
 }
 
@@ -72,6 +72,9 @@ function reason({ code = '', message = '' }: PostgresError): string {
     return text.replace(/[:：].*$/, '').replaceAll(/["«»„“”‘’‹›「」'].*["«»„“”‘’‹›「」']/g, '…')
   return 'the platform refused'
 }
+
+/** What to do about row level security, which has the code of a missing privilege. */
+const ON_POLICY = `: a policy hides rows from the role in ${THE_URL}: alter role … bypassrls there; to read only what the policy shows, add options=-c%20row_security%3Don to the URL`
 
 function adviceOn(code: string, file: string): string {
   if (code === '22021' || code === '22P05')

@@ -1,6 +1,6 @@
 import { csvSource } from '../csv.ts'
 import type { ImportSource } from '../source-rows.ts'
-import { type FeedState, readFeedState, writeFeedState } from './feed-state.ts'
+import { type FeedState, readFeedState, requireQueries, writeFeedState } from './feed-state.ts'
 import type { Queries, Query } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 
@@ -25,6 +25,7 @@ export interface PlatformOptions {
  */
 export function platformSource(options: PlatformOptions): ImportSource {
   const { url, queries, feed, isFull, overlapSeconds, signal } = options
+  const files = queries.queries.map(({ file }) => file)
   const digests = Object.fromEntries(queries.queries.map(({ file, digest }) => [file, digest]))
   let state: FeedState | undefined
   /** Why everything is read although there is a state. */
@@ -47,11 +48,12 @@ export function platformSource(options: PlatformOptions): ImportSource {
     feed: {
       async readState(sql) {
         state = await readFeedState(sql, feed)
+        if (state) requireQueries(feed, state, files)
         why = isFull || state === undefined ? undefined : changeOf(state.queries, digests)
       },
       async writeState(sql, round) {
         const { platform, snapshotAt } = snapshot as Snapshot
-        await writeFeedState(sql, feed, { platform, snapshotAt, queries: digests }, round)
+        await writeFeedState(sql, feed, { platform, snapshotAt, queries: digests, queryFiles: files }, round)
       },
       isFull: () => snapshot?.since === '-infinity',
       since: () => snapshot?.since,
