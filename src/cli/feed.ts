@@ -25,9 +25,10 @@ export const feedOptions = () => [
   new Option('--from-file <file>', 'file with the URL of the platform; without it, PLATFORM_URL is the URL'),
   new Option('--feed <name>', 'name that the last round is stored under (platform)').argParser(readFeedName),
   new Option('--full', 'read all rows, not only those changed since the last round'),
-  new Option('--every <duration>', 'repeat, at most 1d apart, until SIGTERM or a failure').argParser(
-    readDuration,
-  ),
+  new Option(
+    '--every <duration>',
+    'repeat, at most 1d apart, until SIGTERM or a failure other than bad rows',
+  ).argParser(readDuration),
 ]
 
 /** Those for a platform alone. */

@@ -10,6 +10,7 @@ import type { Limit } from '../limit.ts'
 import { again } from './again.ts'
 import { type Doubt, oneChange, settled, tell } from './changing.ts'
 import { describeErased } from './erase.ts'
+import { Said } from './import-every.ts'
 import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
@@ -45,7 +46,7 @@ export const IMPORT = oneChange(
 )
 
 /** Nothing was loaded because of bad lines. */
-class BadLines extends Failure {
+export class BadLines extends Failure {
   readonly problems: string[]
 
   constructor(
@@ -86,7 +87,11 @@ export class ImportRun {
   private interruption = new Interruption()
   private readonly start = performance.now()
 
-  constructor(readonly call: ImportCall) {}
+  /** @param said by the rounds before, if there are any */
+  constructor(
+    readonly call: ImportCall,
+    private readonly said = new Said(),
+  ) {}
 
   /** Whether the data is committed; null if that is not known. */
   private get isLoaded(): boolean | null {
@@ -148,7 +153,7 @@ export class ImportRun {
   async report(ended: Ended): Promise<void> {
     const { loaded } = ended
     const { dryRun, json } = this.call
-    this.printNotes(loaded)
+    for (const note of this.textNotes(loaded)) process.stderr.write(`note: ${note}\n`)
     if (json) return await printJson(this.object(ended))
     if (this.isLoaded === null) return
     const lines = `${counted(loadedLines(loaded), this.source?.unit ?? 'line')}${this.leftOut(loaded)}`
@@ -173,19 +178,16 @@ export class ImportRun {
       kind => `${Object.values(loaded.summary).reduce((sum, table) => sum + table[kind], 0)} ${kind}`,
     )
     const rows = `${counted(loadedLines(loaded), 'row')} in ${seconds} s${this.leftOut(loaded)}`
-    const notes = this.textNotes(loaded).map(note => `; note: ${note}`)
+    const notes = this.said.newOf(this.textNotes(loaded)).map(note => `; note: ${note}`)
     await print(`${time} loaded ${rows}: ${counts.join(', ')}${notes.join('')}\n`)
   }
 
   /** Prints notes, bad lines and JSON of a failed import. The error itself is printed as that of any command. */
   async reportFailure(error: unknown): Promise<void> {
-    this.printNotes()
-    if (error instanceof BadLines) for (const line of error.problems) process.stderr.write(`${line}\n`)
+    const notes = this.textNotes().map(note => `note: ${note}`)
+    const problems = error instanceof BadLines ? error.problems : []
+    for (const line of this.said.newOf([...notes, ...problems])) process.stderr.write(`${line}\n`)
     if (this.call.json) await printJson(this.failureObject(error))
-  }
-
-  private printNotes(loaded?: Loaded): void {
-    for (const note of this.textNotes(loaded)) process.stderr.write(`note: ${note}\n`)
   }
 
   /** The notes of the source, and those on what was loaded. */

@@ -5,8 +5,8 @@ import { openSource } from '../import/source.ts'
 import { newCommand, readLimit } from './arguments.ts'
 import { changing } from './changing.ts'
 import { type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
-import { importEvery } from './import-every.ts'
-import { IMPORT, type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
+import { importEvery, Said } from './import-every.ts'
+import { BadLines, IMPORT, type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
 import { reportOf, StatusLine } from './output.ts'
 
 /** axport import FILE, axport import --queries DIR. A refusal shows `args`, the words after axport, with one more option. */
@@ -50,14 +50,21 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
   if (options.maxRemoved && !options.sync && !isPlatform)
     throw new UsageFailure('--max-removed belongs to --sync or --queries')
   if (!isPlatform) return await runOnce(() => openSource(file as string), options)
+  const said = new Said()
   // A round reads the URL and the queries again.
-  const round = () => runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
+  const round = () => runOnce(signal => platformSource({ ...readPlatform(options), signal }), options, said)
   if (options.every === undefined) await round()
-  else await importEvery(options.every, round)
+  else await importEvery(options.every, () => round().catch(goOnWithBadRows))
 }
 
-async function runOnce(open: OpenSource, call: ImportCall & FeedCall): Promise<void> {
-  const run = new ImportRun(call)
+/** Bad rows stay until somebody corrects them. A new process would do no better, and print every one of them again. */
+function goOnWithBadRows(error: unknown): void {
+  if (!(error instanceof BadLines)) throw error
+  process.stderr.write(`axport: ${error.message}\n`)
+}
+
+async function runOnce(open: OpenSource, call: ImportCall & FeedCall, said?: Said): Promise<void> {
+  const run = new ImportRun(call, said)
   const status = new StatusLine()
   using busy = setTimeout(() => status.say('waiting for the database …'), BUSY_MS)
   const onProgress = (step: Progress) => {

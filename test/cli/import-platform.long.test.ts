@@ -45,7 +45,9 @@ test('axport import --queries reads the platform of PLATFORM_URL', async () => {
 
 test('axport import --from-file reports an invalid query and bad rows with exit code 1', async () => {
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
-  expect(errorLine(await run(wrong, '--feed', 'wrong'), 1)).toStartWith('users.sql line 2: column "name" does not exist ')
+  expect(errorLine(await run(wrong, '--feed', 'wrong'), 1)).toStartWith(
+    'users.sql line 2: column "name" does not exist ',
+  )
   const bad = folderOf({
     'users.sql': usersQuery('where person_no < 3 order by 1', { name: "' '" }),
   })

@@ -43,7 +43,7 @@ describe('the pages for operators', () => {
     ['AxportSlow', 'more than 0.5 seconds', '> 0.5'],
     ['AxportImportMissing', 'for 26 hours', '> 26 * 3600'],
     ['AxportFeedStopped', 'for 15 minutes', '> 900'],
-    ['AxportFeedRowsLeftOut', 'for an hour', 'for: 1h'],
+    ['AxportFeedRowsLeftOut', 'for 15 minutes', 'for: 15m'],
     ['AxportSyncMissing', 'for 26 hours', '> 26 * 3600'],
     ['AxportRowsRemoved', 'more than a tenth of a table within a day', '> 0.1'],
     ['AxportBackupMissing', 'for 26 hours', '> 26 * 3600'],
