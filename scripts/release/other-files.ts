@@ -7,7 +7,7 @@ const ENTITIES = ['organizations', 'products', 'users', 'assessments', 'assessme
 const UNITS = [
   'axport-.service.d/axport.conf',
   'axport-serve@.service',
-  ...['path', 'service'].map(type => `axport-certificate.${type}`),
+  ...['certificate', 'feed-url'].flatMap(name => [`axport-${name}.path`, `axport-${name}.service`]),
   ...['feed', 'sync', 'import', 'backup'].map(name => `axport-${name}.service`),
   ...['sync', 'import', 'backup'].map(name => `axport-${name}.timer`),
 ]

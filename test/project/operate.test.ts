@@ -118,7 +118,7 @@ requires(ANALYZE).describe('the units', () => {
     .map(name => name.replace('@', '@0'))
 
   test('are valid by systemd-analyze verify', () => {
-    expect(units.length).toBe(10)
+    expect(units.length).toBe(12)
     const { code, output } = analyze('verify', '--man=no', ...units)
     // A missing executable at /usr/local/bin is no fault of the unit.
     const faults = output.split('\n').filter(line => line !== '' && !line.includes('/usr/local/bin/axport'))

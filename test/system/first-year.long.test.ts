@@ -172,6 +172,18 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       await run(feed)
       expect(await run('systemctl is-active axport-feed')).toBe('active\n')
       expect(await run('systemctl show -P Result axport-sync')).toBe('success\n')
+      await asPostgres(
+        `createdb moved
+       for name in schema data; do psql -q -d moved -f ${page.files}/$name.sql; done
+       grep '^grant' ${page.files}/role.sql | psql -q -d moved`,
+      )
+      // The old platform still answers, and its file is replaced as well as written.
+      const read = () => asPostgres(`psql -d axport -XAtc "select split_part(platform, ' ', 2) from feeds"`)
+      const url = '/etc/axport/platform-url'
+      await run(`sed 's,/platform$,/moved,' ${url} > ${url}.new && mv ${url}.new ${url}`)
+      await until('the feed reads the moved platform', async () => (await read()) === 'moved\n', 60_000)
+      await run(`echo "$(sed 's,/moved$,/platform,' ${url})" > ${url}`)
+      await until('the feed reads the old platform', async () => (await read()) === 'platform\n', 60_000)
       const state = await metrics(3011)
       expect(state).toMatch(/^axport_feed_last_comparison_timestamp_seconds\{feed="platform"\} \d+/m)
       expect(state).toContain('axport_feed_left_out_rows{feed="platform"} 0\n')
