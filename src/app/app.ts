@@ -11,10 +11,23 @@ import { requestLog } from './request-log.ts'
 import { respond } from './respond.ts'
 import { token } from './token.ts'
 
-/** Every route of the service. Paths are exact: no trailing slash. Pages are read from the standby, if there is one. */
-export const createApp = (db: ServingDatabase, limits: Limits, service: ServiceContext, standby?: Standby) =>
-  // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
-  new Elysia({ strictPath: true, handler: { standardHostname: false } })
+/** What only some services have. Pages are read from the standby. */
+interface Options {
+  standby?: Standby | undefined
+  /** The server speaks HTTPS. */
+  isEncrypted?: boolean
+}
+
+/** Every route of the service. Paths are exact: no trailing slash. */
+export const createApp = (
+  db: ServingDatabase,
+  limits: Limits,
+  service: ServiceContext,
+  { standby, isEncrypted = false }: Options = {},
+) =>
+  // Elysia takes for the path what follows the first slash from a fixed place of the URL: the 11th character, or, if this is
+  // false, the 7th. After http:// that suits every Host. After https:// the 11th suits all but a Host of one or two letters.
+  new Elysia({ strictPath: true, handler: { standardHostname: isEncrypted } })
     .use(requestLog(service))
     .mapResponse(respond)
     .use(docs(limits, db))

@@ -42,7 +42,7 @@ export function startHttpServer(
     onAnswered: () => {},
     ...options,
   }
-  const app = createApp(db, limits, service, standby)
+  const app = createApp(db, limits, service, { standby, isEncrypted: certificate !== undefined })
   // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
   ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
   try {

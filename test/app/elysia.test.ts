@@ -25,6 +25,17 @@ describe('the bearer plugin', () => {
   })
 })
 
+test.each([
+  [true, 'http://x/a', 404],
+  [true, 'https://abc/a', 200],
+  [false, 'http://x/a', 200],
+  [false, 'https://abc/a', 404],
+] as const)("Elysia's path begins at a fixed place: with standardHostname %p, %s is %i", async (...trial) => {
+  const [standardHostname, address, status] = trial
+  const app = new Elysia({ handler: { standardHostname } }).all('/a', () => 'found')
+  expect((await app.handle(new Request(address))).status).toBe(status)
+})
+
 describe("Elysia's query", () => {
   const list = t.Object({ ids: t.Optional(t.Array(t.String())), offset: t.Optional(t.Integer()) })
   const app = new Elysia().get('/', ({ query }) => query, { query: list })

@@ -62,6 +62,7 @@ describe('serve with a certificate', () => {
     expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
     const api = `${url}/api/v1/ax/assessments`
     expect((await fetch(api, { tls: { ca: FIRST.cert } })).status).toBe(401)
+    expect((await fetch(api, { method: 'POST', tls: { ca: FIRST.cert } })).status).toBe(405)
     expect(await fetch(api, { tls: { ca: SECOND.cert } }).catch(({ code }) => code)).toMatch(/CERT/)
     expect(await (await fetch(`${admin}/metrics`)).text()).toContain(
       `axport_certificate_expiry_timestamp_seconds ${Date.UTC(2049, 11, 31) / 1000}\n`,
