@@ -68,6 +68,7 @@ const isJson = ({ headers }: Answer) => JSON_TYPE.test(headers.get('content-type
 
 function refusal(answer: Answer, url: string): Unanswered | Failure {
   const { status, headers } = answer
+  if (isOfServerItself(answer)) return new Unanswered(`${url} answered 400 without a body`)
   if (TEMPORARY.includes(status))
     return new Unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
   if (status >= 300 && status < 400) return new Failure(redirected(url, headers.get('location') ?? ''))
@@ -84,6 +85,13 @@ function refusal(answer: Answer, url: string): Unanswered | Failure {
     ? new Failure(`the service refused: ${message}; its operator has to attach organizations and products`)
     : new Failure(`the service refused: ${message} (status ${status})`)
 }
+
+/**
+ * Whether the HTTP server of axport refused bytes that it could not read as a request. Those of `pull` can be read, so
+ * something on the way has changed them, or this answers the bytes of another client.
+ */
+const isOfServerItself = ({ status, headers, body }: Answer) =>
+  status === 400 && body.length === 0 && !headers.has('x-request-id')
 
 /**
  * What a redirect means. It is not followed, and no other host is recommended: the login page of a network redirects,

@@ -30,6 +30,17 @@ describe('a pull', () => {
     },
   )
 
+  test('retries after a 400 that has neither a body nor an X-Request-Id, and not after another one', async () => {
+    const url = `${source.front.baseUrl}/api/v1/ax/assessments`
+    const bare = () => new Response(null, { status: 400 })
+    source.front.hook = n => (n === 3 ? bare() : undefined)
+    const { pauses } = await pullFrom(source.front.baseUrl, source.client, outputIn())
+    expect(pauses).toEqual([[`${url} answered 400 without a body`, expect.any(Number)]])
+    source.front.hook = () => new Response(null, { status: 400, headers: { 'x-request-id': 'a' } })
+    const refused = pullFrom(source.front.baseUrl, source.client, outputIn())
+    expect(await refused.catch(({ message }) => message)).toContain('answered 400: is that')
+  })
+
   test('retries with growing pauses if the connection breaks in the middle of an answer', async () => {
     const proxy = await FlakyProxy.start(source.front.baseUrl)
     const baseUrl = new URL(proxy.url).origin

@@ -102,6 +102,7 @@ for (const { file, prepare, debianPackage } of programs) {
         ...[408, 429, 500, 502, 503, 504].map(status => ({ status, headers: soon })),
         { status: 503, headers: { 'retry-after': new Date(Date.now() - 60_000).toUTCString() } },
         { status: 503, headers: { 'retry-after': 'soon' } },
+        { status: 400, body: '' },
         ...(['reset', 'half, with its length', 'half, in chunks', 'half, to the end'] as const),
         ...(['silence', 'endless headers', 'endless body', 'a page of HTML'] as const),
       ]

@@ -133,21 +133,26 @@ export class Service {
     const signal = AbortSignal.timeout(this.settings.timeoutSeconds * 1000)
     let message: string
     let answer: Response
+    let text: string
     try {
       // A redirect would take the secret or the token to another host.
       answer = await fetch(url, { ...init, signal, redirect: 'manual' })
-      const text = await answer.text()
+      text = await answer.text()
       if (answer.status === 200) return JSON.parse(text) as unknown
       message = `${what}: ${answer.status} ${text.slice(0, 500).trim()}`
     } catch (error) {
       // No connection, one that was reset, an answer that broke off or took too long, and text that is not JSON.
       throw new TemporaryFailure(`${what}: ${(error as Error).message}`)
     }
-    if (TEMPORARY.includes(answer.status))
+    if (TEMPORARY.includes(answer.status) || isBare(answer, text))
       throw new TemporaryFailure(message, secondsUntil(answer.headers.get('retry-after')))
     throw answer.status === 401 ? new Unauthorized(message) : new Failure(message)
   }
 }
+
+/** Whether this is a 400 for bytes that were no request: not those of this program, which are one. */
+const isBare = ({ status, headers }: Response, text: string) =>
+  status === 400 && text === '' && !headers.has('x-request-id')
 
 /** The order of records: by day, then by id. */
 function compare(one: Assessment | undefined, other: Assessment): number {

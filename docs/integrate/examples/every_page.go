@@ -196,6 +196,10 @@ func (s *Service) send(method, path string, form url.Values, into any) error {
 		text = text[:500]
 	}
 	message := fmt.Sprintf("%s: %d %s", what, answer.StatusCode, strings.TrimSpace(string(text)))
+	// A bare 400 answers bytes that were no request: not those of this program, which are one.
+	if answer.StatusCode == 400 && len(text) == 0 && answer.Header.Get("X-Request-Id") == "" {
+		return temporaryFailure{message: message}
+	}
 	switch answer.StatusCode {
 	case 200:
 		return nil

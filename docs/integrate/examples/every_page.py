@@ -112,7 +112,9 @@ class Service:
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TemporaryFailure(f"{what}: {error or type(error).__name__}") from error
         message = f"{what}: {status} {body[:500].decode(errors='replace').strip()}"
-        if status in TEMPORARY:
+        # A bare 400 answers bytes that were no request: not those of this program, which are one.
+        is_bare = status == 400 and not body and "X-Request-Id" not in headers
+        if status in TEMPORARY or is_bare:
             raise TemporaryFailure(message, seconds_until(headers["Retry-After"]))
         raise (Unauthorized if status == 401 else Failure)(message)
 
