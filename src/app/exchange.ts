@@ -80,5 +80,11 @@ export function noteAnswer(request: Request, answer: Answer, bytes: number): Rec
   Object.assign(exchange, { answer, bytes })
   const headers = { 'x-request-id': exchange.id }
   // RFC 9112 §9.6: the client does not send another request on a connection that is about to be closed.
-  return exchange.service.isDraining() ? { ...headers, connection: 'close' } : headers
+  return exchange.service.isDraining() || hasChunks(request) ? { ...headers, connection: 'close' } : headers
 }
+
+/**
+ * Whether the body of a request is in chunks, after which there may be trailers. Bun takes trailers for another request,
+ * which it answers with 400. On a connection that stays open, a proxy would give that answer to its next client.
+ */
+const hasChunks = ({ headers }: Request) => headers.has('transfer-encoding')

@@ -5,6 +5,7 @@ import { until } from '../support/until.ts'
 import { contract, LIST, SCOPE, TOKEN } from './support/contract.ts'
 
 const setup = { lines: world(), integrations: { main: SCOPE } } as const
+const BARE_400 = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
 
 // docs/integrate/reference.md says what Bun does with a request that comes before the answer to the one before it. That is a
 // limit, which https://github.com/oven-sh/bun/pull/38128 removes. nginx and HAProxy answer such requests in order.
@@ -49,7 +50,7 @@ contract('A request that is sent before the answer to the one before it', setup,
     connection.destroy()
   })
 
-  test('is a 400 that ends the connection if it is a line end, or the trailers of a body', async () => {
+  test('is a bare 400 in the place of the answer if it is a line end, or the trailers of a body', async () => {
     const body = new URLSearchParams(api.credentials()).toString()
     const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n`
     const head = `POST ${TOKEN} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n`
@@ -57,10 +58,11 @@ contract('A request that is sent before the answer to the one before it', setup,
       `${tokenRequest()}\r\n`,
       `${head}Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n${chunks}X-Sum: 1\r\n\r\n`,
     ]) {
+      const known = hungUp()
       const connection = dial(api.service.baseUrl)
       connection.write(sent)
-      const answers = (await connection.toEnd()).toString()
-      expect(answers.match(/HTTP\/1\.1 \d+/g)?.at(-1)).toBe('HTTP/1.1 400')
+      expect((await connection.toEnd()).toString()).toBe(BARE_400)
+      await until('the log has the request that broke off', () => hungUp() > known)
     }
   })
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 /**
  * An answer as received. Header names are lower case; values of a repeated header are joined by ", " (RFC 9110 §5.3).
@@ -13,10 +14,11 @@ export interface RawAnswer {
 /** Milliseconds that a server on a busy machine may take to answer or to close. */
 const TIMEOUT_MS = 20_000
 
-/** Connects to the host and port of a URL, without TLS. */
-export function dial(url: string): RawConnection {
-  const { hostname, port } = new URL(url)
-  return new RawConnection(connect({ port: Number(port), host: hostname, noDelay: true }))
+/** Connects to the host and port of a URL; by TLS if there is the certificate of an authority to trust. */
+export function dial(url: string, ca?: string): RawConnection {
+  const { hostname: host, port } = new URL(url)
+  const address = { port: Number(port), host, noDelay: true }
+  return new RawConnection(ca === undefined ? connect(address) : connectTls({ ...address, ca }))
 }
 
 /**

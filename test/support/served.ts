@@ -79,19 +79,20 @@ export async function serveWith(args: string[], env: Record<string, string>): Pr
 }
 
 /**
- * Runs `work` while a lock keeps requests from reading the export. `waiting(count)` resolves when that many requests
- * wait for the lock.
+ * Runs `work` while a lock keeps requests from reading a table. `waiting(count)` resolves when that many requests wait for
+ * the lock.
  */
 export async function whileBlocked(
   sql: Sql,
   work: (waiting: (count: number) => Promise<unknown>) => Promise<void>,
+  table = 'export_records',
 ): Promise<void> {
   const lock = await sql.reserve()
   await lock`begin`
-  await lock`lock table export_records in access exclusive mode`
+  await lock`lock table ${sql(table)} in access exclusive mode`
   try {
     await work(count =>
-      until(`${count} requests wait for the export`, async () => {
+      until(`${count} requests wait for ${table}`, async () => {
         const { count: waiting } = await lock`select from pg_locks where not granted`
         return waiting >= count
       }),

@@ -13,6 +13,7 @@ import { until } from '../support/until.ts'
 import { CADDY, startCaddy } from './support/caddy.ts'
 import { HAPROXY, startHaproxy } from './support/haproxy.ts'
 import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
+import { floodWithTrailers } from './support/trailers.ts'
 
 setDefaultTimeout(120_000)
 
@@ -132,6 +133,17 @@ for (const { requirement, hasLimits, start } of PROXIES)
       expect(statuses.filter(status => status === 200)).toHaveLength(64)
     }
     if (hasLimits) test('of 80 requests of one address at a time, 64 are answered', storm)
+
+    test('a flood of requests with trailers fails no request of another client', async () => {
+      const flood = floodWithTrailers(proxy.url, pair.cert)
+      const statuses: number[] = []
+      while (flood.answered() < 1000 || statuses.length < 200) {
+        statuses.push((await get(proxy.url, client.token, LIST, trusting)).status)
+        await Bun.sleep(2)
+      }
+      await flood.stop()
+      expect(new Set(statuses)).toEqual(new Set([200]))
+    })
 
     test('a pull reads every record', async () => {
       const folder = emptyFolder()

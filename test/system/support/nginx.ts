@@ -44,7 +44,7 @@ export async function startNginx(serviceUrl: string, pair?: Pair) {
       readFileSync(join(folder, 'axport.log'), 'utf8')
         .split('\n')
         .slice(0, -1)
-        .filter(line => !/"[A-Z]+ \/export\//.test(line)),
+        .filter(line => /"[A-Z]+ (?!\/export\/)/.test(line)),
     stop: await runProxy(folder, [NGINX.name, ...options, '-c', join(folder, 'nginx.conf')], port),
   }
 }
