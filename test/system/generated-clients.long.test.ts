@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { cpSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cleanUp } from '../support/executable.ts'
+import { cleanUp, ended, launch } from '../support/executable.ts'
 import { assessment, educator, organization, range, world } from '../support/fixtures.ts'
+import { LIST, TOKEN } from '../support/http.ts'
 import { requires } from '../support/requires.ts'
 import { type Served, serveWith } from '../support/served.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 import { perform } from './clients/run.ts'
 import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
 import { installed, runBun } from './support/npm.ts'
+import { redirecting } from './support/redirecting.ts'
 
 setDefaultTimeout(300_000)
 
@@ -79,6 +81,19 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
 
   test('compiles with the programs that use its types, docs/integrate/examples/typed.ts among them', async () => {
     await runBun(folder, 'x', '--bun', '--no-install', 'tsc', '--project', '.')
+  })
+
+  test('takes no secret and no token to the host of a redirect if it is made as in typed.ts', async () => {
+    const typed = readFileSync(join(folder, 'typed.ts'), 'utf8')
+    const here = join(folder, 'typed-here.ts')
+    for (const path of [TOKEN, LIST])
+      for (const status of [302, 307]) {
+        const { url, redirected, arrived, stop } = redirecting(path, status)
+        writeFileSync(here, typed.replace('https://export.example.org', url))
+        const { code } = await ended(launch([process.execPath, here], { cwd: folder }), {})
+        await stop()
+        expect([arrived, redirected, code]).toEqual([[], [path], 1])
+      }
   })
 
   for (const { name, program } of GENERATORS) {

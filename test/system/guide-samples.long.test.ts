@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { ROOT } from '../support/document.ts'
 import { cleanUp, emptyFolder, ended, launch, start } from '../support/executable.ts'
 import { get, LIST, newToken } from '../support/http.ts'
 import { program, requires } from '../support/requires.ts'
+import { SAMPLE_PROGRAMS, samples } from './support/samples.ts'
 
 setDefaultTimeout(300_000)
 
@@ -12,7 +10,6 @@ interface Operation {
   responses: Record<string, { content: { 'application/json': { example: unknown } } }>
 }
 
-const guide = readFileSync(join(ROOT, 'docs/integrate/guide.md'), 'utf8')
 const environment = process.env as Record<string, string>
 let url: string
 let credentials: { clientId: string; clientSecret: string }
@@ -37,17 +34,11 @@ beforeAll(async () => {
 })
 afterAll(cleanUp)
 
-/** The samples of the guide in a language. */
-const samples = (language: string) =>
-  [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].flatMap(([, name, text = '']) =>
-    name === language ? [text] : [],
-  )
-
 /** Runs a program with the settings that the guide names; expects it to succeed. */
-async function output(command: string[], cwd = emptyFolder()): Promise<string> {
+async function output(command: string[]): Promise<string> {
   const { clientId: AXPORT_CLIENT_ID, clientSecret: AXPORT_CLIENT_SECRET } = credentials
   const env = { ...environment, AXPORT_URL: url, AXPORT_CLIENT_ID, AXPORT_CLIENT_SECRET }
-  const { stdout, stderr, code } = await ended(launch(command, { cwd, env }), {})
+  const { stdout, stderr, code } = await ended(launch(command, { cwd: emptyFolder(), env }), {})
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout
 }
@@ -86,15 +77,7 @@ requires(program('curl')).test(
   },
 )
 
-const programs = [
-  { language: 'python', file: 'walk.py', command: ['python3', 'walk.py'], needs: [program('python3')] },
-  { language: 'ts', file: 'walk.ts', command: [process.execPath, 'walk.ts'], needs: [] },
-  { language: 'go', file: 'walk.go', command: ['go', 'run', 'walk.go'], needs: [program('go', 'golang-go')] },
-]
-
-for (const { language, file, command, needs } of programs)
+for (const { language, command, needs } of SAMPLE_PROGRAMS)
   requires(...needs).test(`the sample in ${language} prints every record`, async () => {
-    const folder = emptyFolder()
-    writeFileSync(join(folder, file), samples(language)[0] ?? '')
-    expect(linesOf(await output(command, folder)).map(({ id }) => id)).toEqual(ids)
+    expect(linesOf(await output(command())).map(({ id }) => id)).toEqual(ids)
   })

@@ -1,7 +1,8 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './axport'
 
-const api = createClient<paths>({ baseUrl: 'https://export.example.org' })
+// A redirect would take the secret or the token to another host.
+const api = createClient<paths>({ baseUrl: 'https://export.example.org', redirect: 'error' })
 const credentials = { client_id: '…', client_secret: '…' }
 const token = await api.POST('/oauth/token', { body: { grant_type: 'client_credentials', ...credentials } })
 const headers = { authorization: `Bearer ${token.data?.access_token}` }
