@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Answer } from '../answers.ts'
+import { SECRET_LENGTH } from '../random.ts'
 import { clientAddress } from './client-address.ts'
 import { beginExchange, type Exchange, exchangeOf, type ServiceContext } from './exchange.ts'
 
@@ -35,10 +36,13 @@ function report(method: string, route: string | undefined, exchange: Exchange, a
 /** Letters, digits and what is common in trace ids: nothing that could break a log, a header or a page. */
 const PLAIN_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** The form of our own tokens and secrets, which a client may put in the wrong place. */
-const CREDENTIAL = /^[A-Za-z0-9]{43}$/
+/**
+ * What a client may make an id of, and no log may have: a text as long as our tokens and secrets, or an IPv4 address. An
+ * address of IPv6 or of mail has characters that no id has.
+ */
+const REVEALING = new RegExp(`[A-Za-z0-9]{${SECRET_LENGTH}}|\\d{1,3}(?:\\.\\d{1,3}){3}`)
 
-/** The id of a request: its X-Request-Id if that is plain text and no credential, or a new one. */
+/** The id of a request: its X-Request-Id if that is plain and reveals nothing, or a new one. */
 export function requestId(given: string | null): string {
-  return given !== null && PLAIN_ID.test(given) && !CREDENTIAL.test(given) ? given : crypto.randomUUID()
+  return given !== null && PLAIN_ID.test(given) && !REVEALING.test(given) ? given : crypto.randomUUID()
 }

@@ -36,21 +36,24 @@ const askToken = (credentials: Credentials) =>
   logged(TOKEN, { method: 'POST', body: new URLSearchParams(tokenRequest(credentials)) })
 
 describe('a request id', () => {
-  test.each([['a'], ['0-9._-Z'], ['x'.repeat(64)], ['0af7651916cd43dd8448eb211c80319c']])(
-    'is kept if it is valid: %p',
-    id => {
-      expect(requestId(id)).toBe(id)
-    },
-  )
+  test.each([
+    ...['a', '0-9._-Z', 'x'.repeat(42), 'x-'.repeat(32), '0af7651916cd43dd8448eb211c80319c'],
+    ...['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', '1764380000.123-7.2', '2026.11.29'],
+  ])('is kept if it is valid: %p', id => {
+    expect(requestId(id)).toBe(id)
+  })
 
-  test.each([null, '', 'x'.repeat(65), 'a b', 'a"b', 'a\nb', 'é', 'a,b', `${'A1'.repeat(21)}x`])(
-    'is replaced if it is missing, invalid or similar to a credential: %p',
-    id => {
-      const [own, other] = [requestId(id), requestId(id)]
-      expect(own).toMatch(/^[0-9a-f-]{36}$/)
-      expect(other).not.toBe(own)
-    },
-  )
+  const token = `${'A1'.repeat(21)}x`
+  const mail = 'ana.ruiz@school.example'
+  test.each([
+    ...[null, '', 'x-'.repeat(33), 'a b', 'a"b', 'a\nb', 'é', 'a,b'],
+    ...[token, `id-${token}`, `${token}.7`, `id${token}7`, `a_${token}_b`],
+    ...[mail, `id-${mail}-7`, '203.0.113.9', 'id-203.0.113.9-7', 'a203.0.113.9b', '2001:db8::1'],
+  ])('is replaced if it is missing or invalid, or holds a credential or an address: %p', id => {
+    const [own, other] = [requestId(id), requestId(id)]
+    expect(own).toMatch(/^[0-9a-f-]{36}$/)
+    expect(other).not.toBe(own)
+  })
 
   test('is in every answer, also in errors, and in the log', async () => {
     for (const [path, init] of [
@@ -66,7 +69,7 @@ describe('a request id', () => {
       const { answer, line } = await logged(path, init)
       expect(answer.headers.get('x-request-id')).toBe(line.request_id as string)
     }
-    const given = await fetch(`${server.url}${LIST}`, { headers: { 'x-request-id': world.token } })
+    const given = await fetch(`${server.url}${LIST}`, { headers: { 'x-request-id': `id-${world.token}-7` } })
     expect(given.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   })
 })

@@ -52,7 +52,7 @@ export const HEADERS = {
   },
   Vary: text('The body is compressed for clients that accept that (gzip, zstd).', 'Accept-Encoding'),
   'X-Request-Id': text(
-    'The operator finds the request by it in the log. A request may bring one of its own: up to 64 letters, digits, dots, dashes and underscores.',
+    'The operator finds the request by it in the log. A request may bring one of its own: up to 64 letters, digits, dots, dashes and underscores, without 43 letters and digits in a row and without an IPv4 address.',
     '9f1c6a52-3c0e-4f5b-9d0f-0a6b1d6a7e21',
   ),
   'WWW-Authenticate': text(
