@@ -1,4 +1,5 @@
 import { HttpError } from '../answers.ts'
+import { hasRepeatedKey } from '../repeated-keys.ts'
 import { within } from '../timeouts.ts'
 import { oauthError, unsupportedGrantType } from './client-credentials.ts'
 
@@ -58,6 +59,7 @@ function pairsIn(body: string, contentType: string | null): [name: string, value
   const value = parseJson(body)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw oauthError(400, 'The body must be a JSON object')
+  if (hasRepeatedKey(body, value)) throw oauthError(400, 'A key of a JSON object must not be repeated')
   return Object.entries(value)
 }
 

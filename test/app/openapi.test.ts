@@ -169,6 +169,7 @@ describe('the OpenAPI document', () => {
       [['post', TOKEN, 400, 'contentType'], TOKEN, post('text/plain', repeated)],
       [['post', TOKEN, 400, 'notJson'], TOKEN, json('{')],
       [['post', TOKEN, 400, 'notObject'], TOKEN, json('[]')],
+      [['post', TOKEN, 400, 'repeatedKey'], TOKEN, json('{"client_id":"a","client_\\u0069d":"b"}')],
       [['post', TOKEN, 400, 'notString'], TOKEN, json('{"grant_type":1}')],
       [['post', TOKEN, 401, 'client'], TOKEN, form(wrong)],
       [['post', TOKEN, 405, 'method'], TOKEN, {}],

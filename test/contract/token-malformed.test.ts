@@ -53,6 +53,31 @@ contract('An ambiguous or malformed token request', setup, api => {
       },
     )
 
+    test.each(NAMES)(
+      'is invalid_request if the key %s of a JSON object is repeated, however it is escaped',
+      async name => {
+        const params = api.credentials()
+        const members = JSON.stringify(params).slice(1, -1)
+        const escaped = name.replace(/./, first => `\\u00${first.charCodeAt(0).toString(16)}`)
+        for (const key of [name, escaped])
+          for (const value of [JSON.stringify(params[name]), '"x"', 'null', '""'])
+            for (const body of [`{${members},"${key}":${value}}`, `{"${key}" : ${value},${members}}`])
+              expectOAuthError(await api.tokenByJson(body), 400, 'invalid_request')
+      },
+    )
+
+    test('is invalid_request if any other key of a JSON object is repeated', async () => {
+      const members = JSON.stringify(api.credentials()).slice(1, -1)
+      for (const more of ['"x":1,"x":1', '"x":{"client_id":1,"client\\u005fid":1}', '"x":[{"":0,"":0}]'])
+        expectOAuthError(await api.tokenByJson(`{${members},${more}}`), 400, 'invalid_request')
+    })
+
+    test('may have a key twice in two JSON objects, and colons and quotes in its texts', async () => {
+      const members = JSON.stringify(api.credentials()).slice(1, -1)
+      const more = '"x":{"client_id":1},"y":[{"client_id":{}}],"z":"\\",\\"client_id\\":\\"","a\\":":"::"'
+      expect((await api.tokenByJson(`{${members},${more}}`)).status).toBe(200)
+    })
+
     test.each(NO_JSON_OBJECTS)(
       'is invalid_request if its content type is JSON and its body is not a JSON object: %j',
       async body => {

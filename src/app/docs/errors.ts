@@ -28,6 +28,7 @@ export const tokenErrors = (limits: BodyLimits): Errors => ({
     contentType: thrown(() => parametersIn('', null)),
     notJson: thrown(() => parametersIn('{', 'application/json')),
     notObject: thrown(() => parametersIn('[]', 'application/json')),
+    repeatedKey: thrown(() => parametersIn('{"a":1,"a":2}', 'application/json')),
     notString: thrown(() => parametersIn('{"grant_type":1}', 'application/json')),
   },
   401: { client: invalidClient() },
