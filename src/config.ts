@@ -175,6 +175,12 @@ export function givenUrl(
   return readTrimmed(file, `${name}_FILE names ${file}, which`)
 }
 
+/** The files that settings, and variables of the runtime, name: no command writes to one of them. */
+export const inputFiles = (environment: Environment = Bun.env): string[] =>
+  Object.entries(environment).flatMap(([name, path]) =>
+    path && (name.endsWith('_FILE') || name === 'NODE_EXTRA_CA_CERTS') ? [path] : [],
+  )
+
 /** Every setting with its value. An invalid value is reported, and does not throw. */
 export function describeSettings(environment: Environment = Bun.env) {
   return (Object.keys(SETTINGS) as SettingName[]).map(name => {

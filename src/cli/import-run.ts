@@ -1,12 +1,14 @@
 import { describeError } from '../database/describe-error.ts'
 import { Failure } from '../errors.ts'
 import { importSource, type Progress } from '../import/import.ts'
-import { type Reason, RejectsFile } from '../import/rejects.ts'
+import type { Reason } from '../import/rejects.ts'
+import { RejectsFile } from '../import/rejects-file.ts'
 import type { LostParts } from '../import/removals.ts'
 import type { ImportOptions, ImportResult } from '../import/result.ts'
 import { describePlace, type ImportSource } from '../import/source-rows.ts'
 import { Interruption } from '../interruption.ts'
 import type { Limit } from '../limit.ts'
+import { outputPath } from '../output-path.ts'
 import { again } from './again.ts'
 import { type Doubt, oneChange, settled, tell } from './changing.ts'
 import { describeErased } from './erase.ts'
@@ -87,10 +89,11 @@ export class ImportRun {
   private interruption = new Interruption()
   private readonly start = performance.now()
 
-  /** @param said by the rounds before, if there are any */
+  /** @param inputs the files that the import reads. @param said by the rounds before */
   constructor(
     readonly call: ImportCall,
-    private readonly said = new Said(),
+    private readonly inputs: string[],
+    private readonly said: Said,
   ) {}
 
   /** Whether the data is committed; null if that is not known. */
@@ -106,30 +109,28 @@ export class ImportRun {
   ): Promise<Ended> {
     const { args, dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
     this.interruption = interruption
+    const output = path === undefined ? undefined : outputPath(path, this.inputs)
     const source = await open(interruption.signal)
     this.source = source
-    const rejects = path === undefined ? undefined : new RejectsFile(path)
-    // The process may end before the import does: no draft of the file may be left behind.
+    const rejects = output === undefined || dryRun ? undefined : new RejectsFile(output)
+    // The process may end before the import does.
     interruption.signal.addEventListener('abort', () => {
       if (interruption.commit === 'none') rejects?.discard()
     })
     const remains: string[] = []
     // A failure must not end an import whose data is committed.
-    const keepRejects = () => {
-      try {
-        rejects?.keep()
-      } catch (error) {
-        remains.push((error as Error).message)
-      }
-    }
+    const keepRejects = () => rejects?.keep().catch((error: Error) => void remains.push(error.message))
+    let kept: Promise<void> | undefined
     const onStep = (step: Progress) => {
       onProgress(step)
+      // From here on it is the turn of this import.
+      if (step.phase === 'checking') rejects?.begin()
       // From here on the rejects belong to committed data.
-      if (step.phase === 'committed') keepRejects()
+      if (step.phase === 'committed') kept = keepRejects()
     }
     const options: ImportOptions = {
       ...(dryRun && { dryRun }),
-      ...(rejects && { onReject: reject => rejects.write(reject) }),
+      ...(output !== undefined && { onReject: reject => rejects?.write(reject) }),
       ...(maxRejected && { maxRejected }),
       ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
       ...(maxRemoved && { maxRemoved }),
@@ -140,7 +141,7 @@ export class ImportRun {
       const { result, failure } = await settled(run)
       if (!result.loaded) throw new BadLines(result, this.call, source.unit)
       // Also if nobody knows whether the others were loaded.
-      keepRejects()
+      await (kept ?? keepRejects())
       if (result.remains !== undefined) remains.push(result.remains)
       const rest = remains.length > 0 ? new Failure(`all was loaded, and ${remains.join('; ')}`) : undefined
       return { loaded: result, failure: failure ?? rest }
@@ -215,7 +216,8 @@ export class ImportRun {
   /** The object of --json for a loaded import, also if something failed after that, or nobody knows whether it is loaded. */
   private object({ loaded, failure }: Ended): object {
     const { lines, rejected, reasons, erased, lostParts, summary } = loaded
-    const { dryRun = false, rejects } = this.call
+    const { dryRun = false } = this.call
+    const rejects = dryRun ? undefined : this.call.rejects
     const leftOut = { rejected, reasons, erased_left_out: erased.people, lost_parts: lostParts.records }
     const counts = { lines, ...leftOut, since: this.source?.feed?.since(), rejects }
     const notes = this.notes(loaded)
@@ -249,8 +251,10 @@ export class ImportRun {
 
   /** The lines that were not loaded, as the end of a sentence; "" if there are none. */
   private leftOut({ rejected, erased }: Loaded): string {
-    const written = rejected > 0 ? `, ${rejected} rejected (written to ${this.call.rejects})` : ''
-    return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
+    const { rejects, dryRun } = this.call
+    const written = dryRun ? '' : ` (written to ${rejects})`
+    const left = rejected > 0 ? `, ${rejected} rejected${written}` : ''
+    return left + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
   }
 }
 

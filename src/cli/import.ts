@@ -1,3 +1,4 @@
+import { inputFiles } from '../config.ts'
 import { UsageFailure } from '../errors.ts'
 import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
@@ -49,10 +50,14 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
   const isPlatform = isFromPlatform(file, options)
   if (options.maxRemoved && !options.sync && !isPlatform)
     throw new UsageFailure('--max-removed belongs to --sync or --queries')
-  if (!isPlatform) return await runOnce(() => openSource(file as string), options)
+  const { queries = [], fromFile = [] } = options
+  const source = file === '-' ? '/dev/stdin' : (file ?? [])
   const said = new Said()
+  const newRun = () => new ImportRun(options, [source, queries, fromFile, inputFiles()].flat(), said)
+  if (!isPlatform) return await runOnce(() => openSource(file as string), newRun(), options)
   // A round reads the URL and the queries again.
-  const round = () => runOnce(signal => platformSource({ ...readPlatform(options), signal }), options, said)
+  const round = () =>
+    runOnce(signal => platformSource({ ...readPlatform(options), signal }), newRun(), options)
   if (options.every === undefined) await round()
   else await importEvery(options.every, () => round().catch(goOnWithBadRows))
 }
@@ -63,8 +68,7 @@ function goOnWithBadRows(error: unknown): void {
   process.stderr.write(`axport: ${error.message}\n`)
 }
 
-async function runOnce(open: OpenSource, call: ImportCall & FeedCall, said?: Said): Promise<void> {
-  const run = new ImportRun(call, said)
+async function runOnce(open: OpenSource, run: ImportRun, { every }: FeedCall): Promise<void> {
   const status = new StatusLine()
   using busy = setTimeout(() => status.say('waiting for the database …'), BUSY_MS)
   const onProgress = (step: Progress) => {
@@ -82,11 +86,9 @@ async function runOnce(open: OpenSource, call: ImportCall & FeedCall, said?: Sai
         throw error
       })
     const done = interruption.commit === 'done' ? IMPORT.done : undefined
-    await reportOf(done, call.every === undefined ? run.report(ended) : run.reportRound(ended)).catch(
-      error => {
-        throw ended.failure ?? error
-      },
-    )
+    await reportOf(done, every === undefined ? run.report(ended) : run.reportRound(ended)).catch(error => {
+      throw ended.failure ?? error
+    })
     if (ended.failure) throw ended.failure
   })
 }

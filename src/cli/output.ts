@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Failure } from '../errors.ts'
-import { whyUnwritable } from '../files.ts'
 import { exactJson } from '../integrations/exact-ids.ts'
+import { whyUnwritable } from '../output-path.ts'
 
 /** Standard output cannot be written. */
 export class OutputFailure extends Failure {

@@ -1,9 +1,10 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { setting } from '../config.ts'
+import { inputFiles, setting } from '../config.ts'
 import { ORDERS, SORTS } from '../contract.ts'
 import { Failure, Interrupted, UsageFailure } from '../errors.ts'
-import { isDevice, readTrimmed } from '../files.ts'
+import { readTrimmed } from '../files.ts'
 import type { Limit } from '../limit.ts'
+import { isDevice } from '../output-path.ts'
 import { isLoopback } from '../pull/api-client.ts'
 import { FORMATS, type Form, type FormatName, formatOf, isGzipped } from '../pull/formats.ts'
 import type { ChangeCounts, PullComparison, PullJob, PullQuery, PullResult } from '../pull/job.ts'
@@ -55,8 +56,9 @@ Example: axport pull --base-url https://export.example.org --client-id ID --out 
       }
       const query = { filter, sort, order }
       const comparison = comparisonOf(options, form, isStdout || isDevice(out))
-      const { failIfEmpty } = options
-      const job = { service, query, ...form, out: isStdout ? print : out, failIfEmpty, comparison }
+      const { failIfEmpty, clientSecretFile } = options
+      const inputs = [clientSecretFile ?? [], inputFiles()].flat()
+      const job = { service, query, ...form, out: isStdout ? print : out, inputs, failIfEmpty, comparison }
       const { records, restarts, changes: counts } = await run(job, isStdout || isDevice(out))
       if (isStdout) return
       const changes = counts && { file: options.changes, ...counts }

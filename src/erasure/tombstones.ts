@@ -4,7 +4,7 @@ import { erasures as e } from '../../db/schema.ts'
 import { isoOf, orm } from '../database/orm.ts'
 
 /** What is left of an erased person, and keeps every load from bringing the person back. */
-interface Tombstone {
+export interface Tombstone {
   /** Decimal digits. */
   user_id: string
   /** ISO 8601 in UTC. */

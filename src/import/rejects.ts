@@ -1,8 +1,5 @@
-import { fsyncSync, renameSync, statSync } from 'node:fs'
 import type { TransactionSql } from 'postgres'
 import { onlyRow } from '../database/statement.ts'
-import { Failure } from '../errors.ts'
-import { Draft } from '../files.ts'
 import {
   type ImportSource,
   inWords,
@@ -145,46 +142,5 @@ async function rejectCompanions(sql: TransactionSql, step: number): Promise<void
     await sql.unsafe(`
       delete from changed_${table} c
       where not exists (select from import_${table} i where i.id = c.id and not i.deleted) ${parts}`)
-  }
-}
-
-/**
- * The file of --rejects, in NDJSON. It holds personal data, so only its owner may read it. It is written as a draft: an
- * import that fails keeps the file of the previous one.
- */
-export class RejectsFile {
-  private readonly draft: Draft
-
-  /** @throws Failure when there can be no such file, before anything is imported */
-  constructor(private readonly path: string) {
-    try {
-      // Renaming the draft would replace a device or a folder's link by a file.
-      if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new Error('it is not a file')
-      this.draft = new Draft(path)
-    } catch (error) {
-      throw new Failure(`cannot write the rejects to ${path}: ${(error as Error).message}`)
-    }
-  }
-
-  write({ reason, text, ...place }: Reject): void {
-    this.draft.write(Buffer.from(`${JSON.stringify({ ...place, reason, text: text ?? null })}\n`))
-  }
-
-  /** Puts the file in its place, once. @throws Failure if it stays beside that place */
-  keep(): void {
-    if (!this.draft.isOpen) return
-    try {
-      fsyncSync(this.draft.descriptor)
-      renameSync(this.draft.path, this.path)
-    } catch (error) {
-      throw new Failure(`the rejects stay in ${this.draft.path}: ${(error as Error).message}`)
-    } finally {
-      this.draft.close()
-    }
-  }
-
-  /** Removes the draft; does nothing after keep(). */
-  discard(): void {
-    this.draft.discard()
   }
 }

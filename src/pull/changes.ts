@@ -1,8 +1,9 @@
 import { createReadStream, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Failure, UsageFailure } from '../errors.ts'
-import { Draft, outputPath } from '../files.ts'
 import { exceeds } from '../limit.ts'
+import { OutputFile } from '../output-file.ts'
+import { outputPath } from '../output-path.ts'
 import type { ChangeCounts, PullComparison } from './job.ts'
 import { type Pulled, readRecord, UnexpectedJson } from './record.ts'
 
@@ -13,9 +14,13 @@ const LEAST_REMOVED = 10
 const ANEW = 'to begin anew, with an empty copy, give --previous /dev/null'
 
 /** The comparison with its files behind all links. @throws Failure or UsageFailure if they cannot be compared or written */
-export function checkComparison(comparison: PullComparison, output: string): PullComparison {
+export function checkComparison(
+  comparison: PullComparison,
+  output: string,
+  inputs: string[],
+): PullComparison {
   const previous = realPath(comparison.previous)
-  const changes = outputPath(comparison.changes)
+  const changes = outputPath(comparison.changes, inputs)
   if (new Set([output, previous, changes].map(path => resolve(path))).size < 3)
     throw new UsageFailure('--out, --previous and --changes must name three different files')
   return { ...comparison, previous, changes }
@@ -34,12 +39,12 @@ function realPath(given: string): string {
 /** The differences between a pull and the file of an earlier one. They are complete when all pages have passed. */
 export class ChangesFile {
   readonly counts: ChangeCounts = { added: 0, changed: 0, removed: 0 }
-  readonly draft: Draft
+  readonly file: OutputFile
   /** Digests of the lines of the previous file that have not come again, by id: a million take some 200 MB. */
   readonly #previous = new Map<Pulled['id'], number | bigint>()
 
   constructor(private readonly comparison: PullComparison) {
-    this.draft = Draft.of(comparison.changes)
+    this.file = new OutputFile(comparison.changes)
   }
 
   /** Passes pages on, and writes what has changed. @throws Failure for a damaged file, or too many removals */
@@ -77,7 +82,7 @@ export class ChangesFile {
   }
 
   #write(lines: string[]): void {
-    this.draft.write(Buffer.from(lines.join('')))
+    this.file.write(Buffer.from(lines.join('')))
   }
 
   #limitRemovals(all: number): void {

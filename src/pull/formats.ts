@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { stringify } from 'csv-stringify/sync'
-import type { WriteBytes } from '../files.ts'
+import type { WriteBytes } from '../output-file.ts'
 import { PART_FIELDS, type Pulled, RECORD_FIELDS } from './record.ts'
 
 /** The values of --format. */

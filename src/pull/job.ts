@@ -1,6 +1,6 @@
 import { FILTERS, type Filter, MAX_PAGE, type Order, type Sort, sentName } from '../contract.ts'
-import type { WriteBytes } from '../files.ts'
 import type { Limit } from '../limit.ts'
+import type { WriteBytes } from '../output-file.ts'
 import type { Service } from './api-client.ts'
 import type { Form } from './formats.ts'
 
@@ -26,6 +26,8 @@ export interface PullJob extends Form {
   query: PullQuery
   /** A path, or a function that takes the bytes in their order. */
   out: string | WriteBytes
+  /** The files that the command reads, besides that of the comparison. */
+  inputs: string[]
   /** Fails when there are no records, and leaves the earlier output. */
   failIfEmpty?: boolean | undefined
   /** Only for a file of NDJSON. */

@@ -1,7 +1,8 @@
-import { fstatSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
-import { Draft, isDevice, outputPath, publish, type WriteBytes, writeFailure } from '../files.ts'
+import { OutputFile, type WriteBytes } from '../output-file.ts'
+import { isDevice, outputPath, writeFailure } from '../output-path.ts'
 import { ApiClient } from './api-client.ts'
 import { ChangesFile, checkComparison } from './changes.ts'
 import { writeAs } from './formats.ts'
@@ -17,7 +18,7 @@ const NONE = 'no assessment matches (--fail-if-empty): check the filters, or ask
 export async function pull(job: PullJob, observer: PullObserver): Promise<PullResult> {
   const { out } = job
   if (typeof out !== 'string') return await pullIntoStream(job, out, observer)
-  if (!isDevice(out)) return await pullIntoFile(job, outputPath(out), observer)
+  if (!isDevice(out)) return await pullIntoFile(job, outputPath(out, job.inputs), observer)
   try {
     await using file = await open(out, 'w')
     // Asynchronously: a pipe without a reader must not keep Ctrl-C from being handled.
@@ -43,13 +44,13 @@ async function pullIntoStream(job: PullJob, write: WriteBytes, observer: PullObs
 
 /** Starts over when the data changes. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
-  const comparison = job.comparison && checkComparison(job.comparison, output)
+  const comparison = job.comparison && checkComparison(job.comparison, output, job.inputs)
   const client = new ApiClient(job.service, observer)
   for (let restarts = 0; ; restarts++) {
     try {
       return { ...(await readInto(output, { ...job, comparison }, client, observer)), restarts }
     } catch (error) {
-      if (!(error instanceof Changed)) throw writeFailure(error, output)
+      if (!(error instanceof Changed)) throw error
       const change = `the data changed (${error.message})`
       if (restarts + 1 === MAX_STARTS)
         throw new Failure(`${change} in each of ${MAX_STARTS} tries: pull when nothing is imported`)
@@ -58,41 +59,41 @@ async function pullIntoFile(job: PullJob, output: string, observer: PullObserver
   }
 }
 
-/** Reads the list once into drafts, and then puts the changes in place, and then the output. @throws Changed */
+/** Reads the list once, and then puts the changes in place, and then the output. @throws Changed */
 async function readInto(
   output: string,
   { comparison, ...job }: PullJob,
   client: ApiClient,
   observer: PullObserver,
 ): Promise<Pick<PullResult, 'records' | 'changes'>> {
-  using drafts = new DisposableStack()
-  observer.signal.addEventListener('abort', () => drafts.dispose(), { once: true })
-  const draft = drafts.use(Draft.of(output))
+  using files = new DisposableStack()
+  observer.signal.addEventListener('abort', () => files.dispose(), { once: true })
+  const file = files.use(new OutputFile(output))
   const changes = comparison && new ChangesFile(comparison)
-  if (changes) drafts.use(changes.draft)
+  if (changes) files.use(changes.file)
 
   const pages = walk(client, job.query, observer)
-  const records = await writeAs(job, changes?.of(pages) ?? pages, bytes => draft.write(bytes))
+  const records = await writeAs(job, changes?.of(pages) ?? pages, bytes => file.write(bytes))
   if (records === 0 && job.failIfEmpty) throw new Failure(`${NONE}; nothing was written`)
   if (comparison && changes) {
-    await publish(changes.draft, comparison.changes)
+    await changes.file.publish()
     observer.onChangesWritten()
   }
-  if (records === 0) warnOfLoss(draft, output, observer)
+  if (records === 0) warnOfLoss(file, output, observer)
   try {
-    await publish(draft, output)
+    await file.publish()
   } catch (error) {
     if (!comparison) throw error
-    const { message } = writeFailure(error, output)
+    const { message } = error as Error
     throw new Failure(`${message}; ${comparison.changes} was replaced: run the same command again`)
   }
   return { records, ...(changes && { changes: changes.counts }) }
 }
 
 /** Says so before a larger file is replaced by one without records. */
-function warnOfLoss(draft: Draft, output: string, { onNote }: PullObserver): void {
+function warnOfLoss(file: OutputFile, output: string, { onNote }: PullObserver): void {
   const size = statSync(output, { throwIfNoEntry: false })?.size ?? 0
-  if (size > fstatSync(draft.descriptor).size)
+  if (size > file.size)
     onNote(
       `no assessment matches: ${output}, which had ${size} bytes, is replaced by a file without records; --fail-if-empty keeps it`,
     )

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import pino from 'pino'
 import { setDisclosureState } from '../../src/tables/disclosure-state.ts'
-import { axport, cleanUp, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { assessment, educator, ndjsonOf } from '../support/fixtures.ts'
 import { getList, newToken, openWorld, provision, refusal, succeed, WORLD } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
@@ -135,6 +137,13 @@ describe('axport erase', () => {
       { user_id: 501, erased_at: expect.stringMatching(/^20.*Z$/) },
     ])
     expect(await run('erasures')).toMatch(/^user id +erased at +role\n9007199254740993 .*\n501 /)
+    const folder = emptyFolder()
+    writeFileSync(join(folder, 'real'), 'before', { mode: 0o640 })
+    symlinkSync('real', join(folder, 'list'))
+    const list = join(folder, 'list')
+    expect(await run('erasures', '--json', '--out', list)).toBe(`wrote 2 tombstones to ${list}\n`)
+    expect(readFileSync(join(folder, 'real'), 'utf8')).toBe(tombstones)
+    expect(readdirSync(folder).sort()).toEqual(['list', 'real'])
   })
 
   test('says until when a page that was read before may be recorded: its request may wait until its deadline', async () => {

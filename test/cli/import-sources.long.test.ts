@@ -2,9 +2,10 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine, shell, start } from '../support/executable.ts'
 import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
 import { importText } from '../support/import.ts'
+import { until } from '../support/until.ts'
 import { NO_JSON } from '../support/wordings.ts'
 import { TWO, useImports } from './use-imports.ts'
 
@@ -153,11 +154,20 @@ describe('axport import', () => {
   })
 
   test('reports in JSON that all lines were loaded even if the file of rejects cannot be renamed', async () => {
-    fileOf('two', TWO)
-    const later = 'until ls taken.*.tmp >/dev/null 2>&1; do sleep 0.05; done; mkdir taken'
-    const line = `{ cat two; ${later}; } | "$AXPORT" import --json --rejects taken -`
-    const { code, stdout } = await shell(line, options())
-    const error = expect.stringMatching(/^all was loaded, and the rejects stay in taken\..*\.tmp: /)
+    const running = await start(['import', '--json', '--rejects', 'taken', '-'], {
+      ...options(),
+      stdin: 'open',
+    })
+    void running.stdin.write(TWO)
+    await until('it reads', async () => {
+      const { count } = await database.sql`
+        select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`
+      return count > 0
+    })
+    mkdirSync(join(cwd, 'taken'))
+    running.stdin.end()
+    const { code, stdout } = await running.finished
+    const error = 'all was loaded, and cannot write taken: it is a folder; the rejects stay in taken.draft'
     expect([code, JSON.parse(stdout)]).toMatchObject([
       1,
       { loaded: true, error, organizations: { inserted: 1 } },

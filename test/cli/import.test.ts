@@ -1,4 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { axport, cleanUp, errorLine } from '../support/executable.ts'
 import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
@@ -9,7 +11,7 @@ import { TWO, useImports } from './use-imports.ts'
 afterAll(cleanUp)
 
 describe('axport import', () => {
-  const { database, run, fileOf } = useImports()
+  const { database, cwd, run, fileOf } = useImports()
 
   test('loads a file and prints a summary, and loads the file again without a change', async () => {
     const windows = `\ufeff${TWO.trimEnd().replaceAll('\n', '\r\n')}`
@@ -43,6 +45,14 @@ describe('axport import', () => {
     const summary = { organizations: { updated: 1 }, users: { deleted: 1 } }
     expect(answer).toMatchObject({ loaded: false, dry_run: true, ...summary })
     expect(await everything(database.sql)).toEqual(before)
+    const bad = fileOf('bad-dry', `nope\n${ndjsonOf([organization(12, 'x')])}`)
+    const rejects = fileOf('rejects', 'of the last time')
+    const counts = (await run('--dry-run', '--rejects', rejects, bad)).stdout
+    expect(counts).toStartWith('would have loaded 1 line, 1 rejected\n')
+    const left = await run('--dry-run', '--rejects', rejects, '--json', bad)
+    expect(Object.keys(JSON.parse(left.stdout))).not.toContain('rejects')
+    expect(readFileSync(join(cwd, rejects), 'utf8')).toBe('of the last time')
+    expect(readdirSync(cwd)).not.toContain(`${rejects}.draft`)
   })
 
   test('loads nothing if there are bad lines, and lists them on standard error, or on standard output with --json', async () => {

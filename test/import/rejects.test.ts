@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Reject, RejectsFile } from '../../src/import/rejects.ts'
+import type { Reject } from '../../src/import/rejects.ts'
+import { RejectsFile } from '../../src/import/rejects-file.ts'
 import { describePlace } from '../../src/import/source-rows.ts'
 import {
   assessment,
@@ -15,17 +16,6 @@ import {
 } from '../support/fixtures.ts'
 import { idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
 import { missing, NO_JSON } from '../support/wordings.ts'
-
-test('the file of rejects replaces the temporary file of a killed process with the same id', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'axport-rejects-'))
-  const path = join(folder, 'bad.ndjson')
-  writeFileSync(`${path}.${process.pid}.tmp`, 'left behind')
-  const file = new RejectsFile(path)
-  file.discard()
-  file.write({ line: 1, reason: 'late' })
-  expect(readdirSync(folder)).toEqual([])
-  rmSync(folder, { recursive: true })
-})
 
 describe('an import with --rejects', () => {
   const database = useDatabase()
@@ -142,31 +132,37 @@ describe('the file of rejects', () => {
   const path = join(folder, 'rejects.ndjson')
   const reject = { line: 3, reason: NO_JSON, text: 'x' }
 
-  test('is created when it is kept, as NDJSON, readable only by its owner', () => {
+  test('has no name before it is complete, so that a killed process leaves nothing; only its owner can read it', async () => {
     const file = new RejectsFile(path)
+    file.begin()
     file.write(reject)
     file.write({ file: 'users.csv', line: 4, reason: 'longer', text: undefined })
-    expect(existsSync(path)).toBeFalse()
-    file.keep()
+    expect(readdirSync(folder)).toEqual([])
+    await file.keep()
     file.discard()
+    expect(readdirSync(folder)).toEqual(['rejects.ndjson'])
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(readFileSync(path, 'utf8')).toBe(
       `{"line":3,"reason":"${NO_JSON}","text":"x"}\n{"file":"users.csv","line":4,"reason":"longer","text":null}\n`,
     )
   })
 
+  test('keeps the mode of the file that it replaces', async () => {
+    writeFileSync(path, 'before')
+    chmodSync(path, 0o640)
+    await new RejectsFile(path).keep()
+    expect([statSync(path).mode & 0o777, readFileSync(path, 'utf8')]).toEqual([0o640, ''])
+  })
+
   test('is not written if the import fails, and an older file stays', () => {
     writeFileSync(path, 'before')
     const file = new RejectsFile(path)
+    file.begin()
     file.write(reject)
     file.discard()
+    file.begin()
+    file.write(reject)
     expect(readFileSync(path, 'utf8')).toBe('before')
     expect(readdirSync(folder)).toEqual(['rejects.ndjson'])
-  })
-
-  test('is refused if its folder does not exist, or if its path is not a regular file', () => {
-    expect(() => new RejectsFile(join(folder, 'none', 'x'))).toThrow(/^cannot write the rejects to /)
-    expect(() => new RejectsFile(folder)).toThrow('it is not a file')
-    expect(() => new RejectsFile('/dev/null')).toThrow('it is not a file')
   })
 })

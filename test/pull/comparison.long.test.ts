@@ -78,11 +78,11 @@ async function begin(): Promise<void> {
 
 test('a pull that replaces the changes but not the output says which file was replaced', async () => {
   await begin()
-  // Another process puts its draft in the place of this one while the page is read.
+  // Another process replaces the output while the page is read.
   const service = startServer((_, url) => {
     if (url.pathname === '/oauth/token') return token()
     writeFileSync(at('other'), '')
-    renameSync(at('other'), at('copy.ndjson.draft'))
+    renameSync(at('other'), at('copy.ndjson'))
     return json(pageOf(records.slice(0, 1), 1, 0))
   })
   try {

@@ -197,6 +197,7 @@ export async function pullFrom(
       query: { filter: {}, sort: 'certified_on', order: 'ASC', ...query },
       format: 'ndjson',
       isGzipped: false,
+      inputs: [],
       ...others,
       out,
     },

@@ -1,9 +1,9 @@
 // bun --preload copy-steps.ts src/main.ts …: copies the working folder into $COPIES/1 before the first step, and so on. A
-// step is a call that changes a file, of those that src/files.ts makes.
+// step is a call that changes a file, of those that src/output-file.ts makes.
 import fs from 'node:fs'
 import { join } from 'node:path'
 
-const STEPS = ['openSync', 'writeSync', 'chmodSync', 'fsync', 'fsyncSync', 'renameSync', 'rmSync'] as const
+const STEPS = ['openSync', 'writeSync', 'fchmodSync', 'fsync', 'fsyncSync', 'renameSync', 'rmSync'] as const
 const copies = process.env.COPIES ?? ''
 
 let steps = 0
