@@ -27,7 +27,8 @@ export type Progress =
   | { phase: 'analyzing' }
 
 /**
- * Loads a source in one transaction, in turn with other imports.
+ * Loads a source in one transaction, in turn with other imports. A stream takes its turn when it has been read: until then it
+ * may say nothing for as long as it likes, and holds up nobody.
  * @throws Failure, also for removals above the limit; as transact()
  */
 export async function importSource(
@@ -38,11 +39,12 @@ export async function importSource(
 ): Promise<ImportResult> {
   const { dryRun = false } = options
   const loading = transact(db, async sql => {
-    await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
-    await requireTriggers(sql, 'nothing was loaded')
     await configureLoad(sql)
-    await source.feed?.readState(sql)
-    const result = await importInto(sql, source, onProgress, options)
+    const takeTurn = async () => {
+      await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
+      await requireTriggers(sql, 'nothing was loaded')
+    }
+    const result = await importInto(sql, source, takeTurn, onProgress, options)
     if (!result.loaded || dryRun) throw new Undone(result)
     const isComparison = options.sync !== undefined && result.unidentified === undefined
     await source.feed?.writeState(sql, { isComparison, leftOut: result.rejected })
@@ -65,11 +67,14 @@ export async function importSource(
 async function importInto(
   sql: TransactionSql,
   source: ImportSource,
+  takeTurn: () => Promise<void>,
   onProgress: (progress: Progress) => void,
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { onReject, sync } = options
-  const { feed } = source
+  const { feed, isStream } = source
+  if (!isStream) await takeTurn()
+  await feed?.readState(sql)
   const staged = await stageRows(sql, source, onReject !== undefined, (lines, bytes) =>
     onProgress({ phase: 'reading', bytes, size: source.size, lines }),
   )
@@ -78,6 +83,7 @@ async function importInto(
   if (lines === 0) throw new Failure(`nothing was loaded: there are no rows in ${source.name}`)
   const cutOff = sync && source.cutOff()
   if (cutOff) throw new Failure(`nothing was loaded: --sync would remove what was cut off, and ${cutOff}`)
+  if (isStream) await takeTurn()
   onProgress({ phase: 'queueing' })
   await lockOutWriters(sql)
   onProgress({ phase: 'checking' })

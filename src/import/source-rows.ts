@@ -85,6 +85,8 @@ export interface ImportSource {
   unit: 'line' | 'row'
   /** Bytes; unknown for a stream. */
   size: number | undefined
+  /** It comes as somebody writes it, as standard input does. */
+  isStream?: true
   /** Notes for the operator, on all that has been read so far. */
   notes(): string[]
   /** The rows in batches, read no faster than they are taken. @throws Failure if it is unreadable or not whole */

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { closeSync, constants, existsSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { LOCKS } from '../../src/database/advisory-locks.ts'
 import {
   axport,
   cleanUp,
@@ -31,12 +32,12 @@ describe('axport import', () => {
     return running
   }
 
+  /** Whether lines are staged: their table is created in a transaction that then waits for more. */
   const hasBegun = (isTrue = true) =>
     until(`the import ${isTrue ? 'has begun' : 'is over'}`, async () => {
-      const { sql } = database
-      const { count } = await sql`
-        select from pg_locks where locktype = 'advisory' and granted
-          and database = (select oid from pg_database where datname = current_database())`
+      const { count } = await database.sql`
+        select from pg_stat_activity
+        where datname = current_database() and state = 'idle in transaction' and query like '%import_texts%'`
       return count > 0 === isTrue
     })
 
@@ -60,16 +61,20 @@ describe('axport import', () => {
     },
   )
 
-  test('prints that it waits for another import, and continues after the end of that import', async () => {
-    const first = await begin(['-'], TWO)
+  test('takes its turn once it has read a pipe to its end, prints that it waits, and continues after that', async () => {
+    const other = await database.sql.reserve()
+    await other`select pg_advisory_lock(${LOCKS.import})`
+    const running = await begin(['-'], TWO)
     await hasBegun()
-    const second = await begin(['-'], TWO)
-    second.stdin.end()
-    await until('the second says that it waits', () => /^waiting for /.test(second.stderr()))
-    expect(second.exitCode()).toBeUndefined()
-    first.stdin.end()
-    expect(await first.finished).toMatchObject({ code: 0 })
-    const { code, stdout } = await second.finished
+    expect(running.stderr()).toBe('')
+    running.stdin.end()
+    await until(
+      'it says that it waits',
+      () => running.stderr() === 'waiting for another import to finish …\n',
+    )
+    await other`select pg_advisory_unlock(${LOCKS.import})`
+    other.release()
+    const { code, stdout } = await running.finished
     expect([code, stdout.split('\n')[0]]).toEqual([0, 'loaded 2 lines'])
   })
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { erasePerson } from '../../src/erasure/erase.ts'
 import { importSource } from '../../src/import/import.ts'
+import { ndjson } from '../../src/import/ndjson.ts'
 import type { Reject } from '../../src/import/rejects.ts'
 import type { ImportOptions } from '../../src/import/result.ts'
 import { openSource } from '../../src/import/source.ts'
@@ -68,6 +69,22 @@ describe('an import after an erasure', () => {
     expect(await partsOf(database.sql)).toEqual({ 40: [41, 42], 50: [50] })
     const [row] = await database.sql`select name, email, seid from users where id = ${GONE}`
     expect(row).toEqual({ name: 'Erased person', email: '', seid: null })
+  })
+
+  test('may happen while a pipe says nothing: the import of the pipe leaves the person out', async () => {
+    const texts = ALL.map(line => `${JSON.stringify(line)}\n`)
+    const chunks = (async function* () {
+      yield Buffer.from(texts.slice(0, 5).join(''))
+      await importLines(database.sql, ...REFERENCED)
+      await erase(GONE)
+      yield Buffer.from(texts.slice(5).join(''))
+    })()
+    const piped = { ...ndjson({ chunks }), isStream: true as const }
+    expect(await importSource(database.sql, piped, () => {})).toMatchObject({
+      loaded: true,
+      erased: { people: 1, lines: 3 },
+    })
+    expect(await partsOf(database.sql)).toEqual({ 40: [41, 42], 50: [50] })
   })
 
   test('with --sync neither removes nor loads the person, and counts the person for no limit', async () => {

@@ -1,12 +1,18 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { Failure } from '../../src/errors.ts'
 import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import type { ImportResult } from '../../src/import/result.ts'
+import { openSource } from '../../src/import/source.ts'
+import { cleanUp, emptyFolder } from '../support/executable.ts'
 import { assessment, educator, ndjsonOf, organization, REFERENCED, range } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importText, problems, useDatabase } from '../support/import.ts'
 import { NO_JSON } from '../support/wordings.ts'
+
+afterAll(cleanUp)
 
 const TWO = [organization(1), organization(2)]
 const end = (lines: unknown) => ({ type: 'end', lines })
@@ -53,6 +59,17 @@ describe('an import', () => {
     const expected = `nothing was loaded: the data ${message}; is the source whole?`
     expect(await refusal(() => load(lines))).toBe(expected)
     expect(await refusal(() => load(lines, { onReject: () => {} }))).toBe(expected)
+  })
+
+  test('of a pipe that says nothing more fails after its time', async () => {
+    const path = join(emptyFolder(), 'pipe')
+    Bun.spawnSync(['mkfifo', path])
+    const pipe = openSync(path, 'r+')
+    writeSync(pipe, ndjsonOf(TWO))
+    expect(await refusal(() => importSource(database.sql, openSource(path, 100), () => {}))).toBe(
+      `nothing was loaded: ${path} sent nothing for ten minutes: check the program that writes it, and run both again`,
+    )
+    closeSync(pipe)
   })
 
   test('of several gzip files in one needs the end line', async () => {
