@@ -80,12 +80,20 @@ function readName(value: unknown): string {
   return text
 }
 
+/** As databases and programs write that there is no value: also in brackets, as (null), <NA> and [object Object]. */
+const WORD_FOR_NONE = /^(null|nil|none|n\/a|undefined|\\n|\(\D*\)|<\D*>|\[\D*\]|\{\D*\})$/i
+
+/** #REF! of a spreadsheet in any language, ##### of a narrow column, Err:502 of LibreOffice, and what is no number. */
+const ERROR_VALUE = /^(#\D*(\/0!)?|err:\d+|[-+]?(nan|inf|infinity|1[.,]#\w+))$/i
+
 /** A text without the blanks around it, which people and filters do not see. A blank seid was never recorded (contract F16). */
 function readSeid(value: unknown): string | null {
   const text = readText(value).trim()
   if (text === '') return null
-  if (/^(null|n\/a|#n\/a|none|nan|undefined|\\n)$/i.test(text))
+  if (WORD_FOR_NONE.test(text))
     throw new BadLine('must be empty where it was never recorded, and not a word for that')
+  if (ERROR_VALUE.test(text))
+    throw new BadLine('is the error value of a program: correct it there, or leave it empty')
   if (/^\d+([.,]\d+)?e\+\d+$/i.test(text))
     throw new BadLine('was rounded, as spreadsheets do: export it as text')
   // Filters refuse the same characters, see assessments/query-string.ts.

@@ -1,4 +1,5 @@
 import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
+import { hasRepeatedKey } from './repeated-keys.ts'
 import { BadLine, orBadLine, type ReadRow, ROW_TYPES, type Row, type Type } from './source-rows.ts'
 import { BYTE_ORDER_MARK, HAS_MARK, MAX_LINE } from './text.ts'
 
@@ -36,6 +37,7 @@ export function readObject(text: string | undefined): Row {
     throw new BadLine('not valid JSON')
   }
   if (!isObject(value)) throw new BadLine('not a JSON object')
+  if (hasRepeatedKey(text, value)) throw new BadLine('a key stands twice in one object: keep one of the two')
   return value
 }
 

@@ -137,10 +137,24 @@ describe('a valid line', () => {
     )
   })
 
+  test('may have colons, quotes and the keys of other objects in its texts and parts', () => {
+    const name = '":{"id":\\"'
+    const keys = {
+      'a:"b': { id: 1 },
+      id: 12,
+      type: 'organization',
+      name,
+      list: [[{}, { id: ':' }], ':', null],
+    }
+    expect(readLine(JSON.stringify(keys, undefined, 2)).row.name).toBe(name)
+    const brackets = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+    expect(readLine(`{"type":"organization","id":1,"name":"x","y":${brackets}}`).row.id).toBe(1)
+  })
+
   test('with a blank seid has none; leading zeros of a seid stay', () => {
     for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBeNull()
     expect(readObject({ ...valid.user, seid: '0012' }).row.seid).toBe('0012')
-    for (const seid of ['Null Island', '1E5', 'NA', '12.5e'])
+    for (const seid of ['Null Island', '1E5', 'NA', '12.5e', '#12', '(12)', 'Err:', 'Inf1', '-'])
       expect(readObject({ ...valid.user, seid }).row.seid).toBe(seid)
   })
 
@@ -231,14 +245,39 @@ describe('a bad line', () => {
       )
   })
 
-  test.each(['NULL', 'null', 'N/A', 'n/a', '#N/A', 'None', 'NaN', 'undefined', '\\N', ' NULL '])(
-    'has the seid %p, which is a word for none',
-    seid => {
-      expect(reason({ ...valid.user, seid })).toBe(
-        'seid must be empty where it was never recorded, and not a word for that',
-      )
-    },
-  )
+  test.each([
+    ...['NULL', 'null', 'N/A', 'n/a', 'None', 'nil', 'undefined', '\\N', ' NULL '],
+    ...['(null)', '<null>', '[NULL]', '{}', '<NA>', '(none)', '(Leer)', '[object Object]'],
+  ])('has the seid %p, which is a word for none', seid => {
+    expect(reason({ ...valid.user, seid })).toBe(
+      'seid must be empty where it was never recorded, and not a word for that',
+    )
+  })
+
+  test.each([
+    ...['#N/A', '#REF!', '#DIV/0!', '#¡DIV/0!', '#WERT!', '#NV', '#NAME?', '#VALUE!', '#(null)', '#######'],
+    ...['Err:502', 'NaN', '-nan', 'Infinity', '-1.#IND', '1,#QNAN'],
+  ])('has the seid %p, which is the error value of a program', seid => {
+    expect(reason({ ...valid.user, seid })).toBe(
+      'seid is the error value of a program: correct it there, or leave it empty',
+    )
+  })
+
+  test.each(['#REF!', '(null)', '#N/A', 'NULL', '-1.#IND'])('has the id %p, which is no number', id => {
+    expect(reason({ ...valid.user, id })).toBe(`id ${NO_ID}`)
+    const cells = rows.readCells('user', ['id', 'name'], [id, 'x'])
+    expect((cells as BadLine).message).toBe(`id ${NO_ID}`)
+  })
+
+  test.each([
+    '{"type":"organization","id":1,"name":"x","id":2}',
+    '{"type":"organization","id":1,"name":"x","\\u0069d":1}',
+    '{"type":"organization","id":1,"name":"a\\\\","colour":{":":1,"\\u003a" :2}}',
+    '{"type":"organization","id":1,"name":"x","__proto__":1,"__proto__":2}',
+    `{"type":"assessment","id":1,"parts":[{"id":2},{"id":3,"name":":\\":","name":null}]}`,
+  ])('has a key twice in one object: %s', text => {
+    expect(reasonOfText(text)).toBe('a key stands twice in one object: keep one of the two')
+  })
 
   test.each(['1.23457E+11', '1,2e+9', '9E+05'])('has the seid %p, which was rounded', seid => {
     expect(reason({ ...valid.user, seid })).toBe('seid was rounded, as spreadsheets do: export it as text')
