@@ -62,15 +62,20 @@ function reference(isAllOrNothing: boolean, from: 'assessment' | 'part', column:
       )
       ${isNotBad(isAllOrNothing, type, `f.${column}`)}
     union all
-    select f.file, f.line, f.id, format('${column}: ${type} %s is deleted by @%s:%s', i.id, i.file, i.line)
+    select f.file, f.line, f.id,
+      format('${column}: ${type} %s is deleted by @%s:%s (delete this, too, or ${keep(type)})', i.id, i.file, i.line)
     from import_${table} i
     join ${referring} f on f.${column} = i.id
     where i.deleted and not coalesce(f.deleted, false)`
 }
 
+/** What to do instead of deleting a row that is needed. */
+const keep = (type: Type) => (type === 'user' ? 'archive the user' : `keep the ${type}`)
+
 /** A deleted row of `type` must not be needed by an assessment of the database that keeps its own columns. */
 const deletion = (type: Type, others = '') => `
-  select i.file, i.line, i.id, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id))
+  select i.file, i.line, i.id,
+    format('${type} %s cannot be deleted: assessment %s needs it (delete that, too, or ${keep(type)})', i.id, min(n.assessment_id))
   from import_${TABLE_OF[type]} i
   join (
     select t.${type}_id as needed_id, t.id as assessment_id from assessments t

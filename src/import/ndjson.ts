@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts'
 import type { ByteSource } from './bytes.ts'
 import { readObject, readRow } from './rows.ts'
-import { BadLine, type ImportSource, orBadLine, TYPES, UnknownNames } from './source-rows.ts'
+import { BadLine, type ImportSource, orBadLine, TABLE_OF, TYPES, UnknownNames } from './source-rows.ts'
 import { BYTE_ORDER_MARK, LINE_BREAK, MAX_LINE, type OnText, readText } from './text.ts'
 
 /** NDJSON as a source of all types. Only the end line proves that nothing was cut off, or is still being copied. */
@@ -30,6 +30,8 @@ export function ndjson(bytes: ByteSource): ImportSource {
       for await (const lines of readLines(bytes, { bytes: onBytes, members }))
         yield lines.flatMap(({ number: line, text }) => {
           const object = orBadLine(() => readObject(text))
+          if (count === 0 && object instanceof BadLine && isHeader(name, text))
+            throw new Failure(`${name} ${IS_CSV}`)
           const isEnd = !(object instanceof BadLine) && object.type === 'end'
           const wrong = isEnd && object.lines !== count && `the end line must be ${endLine(count)}`
           const problem = hasEnded ? 'lines follow the end line' : wrong
@@ -48,6 +50,12 @@ export function ndjson(bytes: ByteSource): ImportSource {
     },
   }
 }
+
+/** Whether the first line of a source names columns, or stands in a file that is named as CSV is. */
+const isHeader = (name: string, text = '') =>
+  /^\s*("?)\w+\1(\s*[,;\t]\s*("?)\w+\3)+\s*$/.test(text) || /\.csv(\.gz)?$/i.test(name)
+
+const IS_CSV = `is CSV, as it seems, which is loaded as a folder: put it there as one of ${TYPES.map(type => `${TABLE_OF[type]}.csv`).join(', ')}, and import the folder`
 
 /** The last line of a file: the number of lines before it that are not blank. */
 export const endLine = (lines: number): string => JSON.stringify({ type: 'end', lines })

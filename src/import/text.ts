@@ -33,8 +33,7 @@ export async function* readText(
     try {
       return decoder.decode(chunk, { stream: chunk !== undefined })
     } catch {
-      const bad = badLineOf(tail, chunk)
-      throw failure(line + bad.breaks, `the text is ${bad.is}: save it as UTF-8`)
+      throw failure(line + breaksBeforeBad(tail, chunk), NO_UTF8)
     }
   }
   const bytes = inflated(name, counted(chunks, on.bytes), on.members)
@@ -62,22 +61,19 @@ function isUtf16([first, second]: Uint8Array): boolean {
   return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || !first || !second
 }
 
-/** The line breaks between `tail` and the first line that is not UTF-8, and what the text is instead. */
-function badLineOf(tail: Uint8Array, chunk: Uint8Array = new Uint8Array()): { breaks: number; is: string } {
+/** A text that is cut inside a character, and one in another encoding, may have the same bytes. */
+const NO_UTF8 =
+  'a character is not UTF-8: correct the text of this line; or if the whole file is in another encoding, as Windows-1252, save it as UTF-8'
+
+/** The line breaks between `tail` and the first line that is not UTF-8. */
+function breaksBeforeBad(tail: Uint8Array, chunk: Uint8Array = new Uint8Array()): number {
   // The tail may begin in the middle of a character that was decoded.
   const begin = tail.findIndex(byte => (byte & 0xc0) !== 0x80)
   const bytes = Buffer.concat([tail.subarray(begin === -1 ? tail.length : begin), chunk])
   // A line break is never a part of another character.
   const lines = bytes.toString('latin1').split(LINE_BREAK)
-  const index = lines.findIndex(line => !isUtf8(Buffer.from(line, 'latin1')))
-  const is = isWindows1252(lines[index] ?? '') ? 'Windows-1252, as it seems' : 'not UTF-8'
-  return { breaks: index - breaksIn(tail), is }
+  return lines.findIndex(line => !isUtf8(Buffer.from(line, 'latin1'))) - breaksIn(tail)
 }
-
-/** Whether no character beyond ASCII is UTF-8, and none is a byte that Windows-1252 leaves unused. */
-const isWindows1252 = (line: string) =>
-  !/[\x81\x8d\x8f\x90\x9d]/.test(line) &&
-  /^[\x00-\x7f\ufffd]*$/.test(new TextDecoder().decode(Buffer.from(line, 'latin1')))
 
 /** @param before the byte before: a CRLF may be cut in two, and counts as one at its CR */
 function breaksIn(bytes: Uint8Array, before?: number): number {

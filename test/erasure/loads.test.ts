@@ -147,8 +147,8 @@ describe('an import after an erasure', () => {
     expect((await database.sql`select from users where name = 'Erased person'`).count).toBe(1)
     const both = [removal('user', GONE), assessment(61, { proctor_id: GONE })]
     expect(problems(await importLines(database.sql, ...both))).toEqual([
-      '1: user 600 cannot be deleted: assessment 60 needs it',
-      '2: proctor_id: user 600 is deleted by line 1',
+      '1: user 600 cannot be deleted: assessment 60 needs it (delete that, too, or archive the user)',
+      '2: proctor_id: user 600 is deleted by line 1 (delete this, too, or archive the user)',
     ])
   })
 

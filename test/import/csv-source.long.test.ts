@@ -88,10 +88,22 @@ describe('a folder of CSV files', () => {
     expect(await failure(folderOf({ 'users.csv': content }))).toBe(`users.csv ${message}`)
   })
 
+  test('given as a file is refused with the folder that it needs, also without the ending of its name', async () => {
+    const folder = folderOf({
+      'users.csv': USERS,
+      'odd.csv.gz': gzipSync('first name;…'),
+      people: '"id";"name"\n',
+    })
+    for (const name of ['users.csv', 'odd.csv.gz', 'people'])
+      expect(await failure(`${folder}/${name}`)).toBe(
+        `${folder}/${name} is CSV, as it seems, which is loaded as a folder: put it there as one of organizations.csv, products.csv, users.csv, assessments.csv, assessment_parts.csv, and import the folder`,
+      )
+  })
+
   test('is refused with the file and line if a file is not UTF-8 or its gzip data is damaged', async () => {
     const latin1 = Buffer.from(csvOf('users.csv', '1,Zo\xeb'), 'latin1')
-    expect(await failure(folderOf({ 'users.csv': latin1 }))).toBe(
-      'users.csv line 2: the text is Windows-1252, as it seems: save it as UTF-8',
+    expect(await failure(folderOf({ 'users.csv': latin1 }))).toStartWith(
+      'users.csv line 2: a character is not UTF-8: ',
     )
     const cut = gzipSync(csvOf('users.csv', '1,x')).subarray(0, -6)
     expect(await failure(folderOf({ 'users.csv.gz': cut }))).toMatch(

@@ -300,6 +300,8 @@ describe('imported CSV files', () => {
       summary: { assessments: { deleted: 1, unchanged: 1 }, users: { deleted: 0 } },
     })
     const users = await loadFiles({ 'users.csv': csvOf('users.csv', '501,Ana') }, { sync: { percent: 100 } })
-    expect(reasons(users)).toEqual(['--sync: user 77 cannot be deleted: assessment 9001 needs it'])
+    expect(reasons(users)).toEqual([
+      '--sync: user 77 cannot be deleted: assessment 9001 needs it (delete that, too, or archive the user)',
+    ])
   })
 })

@@ -101,21 +101,28 @@ describe('a byte order mark', () => {
 })
 
 describe('text that is not UTF-8', () => {
-  const NOT = 'not UTF-8'
-  const WINDOWS = 'Windows-1252, as it seems'
+  const NOT =
+    'a character is not UTF-8: correct the text of this line; or if the whole file is in another encoding, as Windows-1252, save it as UTF-8'
+  const UTF16 = 'the text is UTF-16: save it as UTF-8'
   test.each([
     ['a lone continuation byte', 1, [0x61, 0x81, 0x0a], NOT],
-    ['Windows-1252', 1, [0x5a, 0x6f, 0xeb, 0x0a], WINDOWS],
-    ['Windows-1252 after CR', 3, [0x61, 0x0d, 0x0d, 0x93, 0x6f, 0x94], WINDOWS],
-    ['Windows-1252 after CRLF', 3, [0x61, 0x0d, 0x0a, 0x0d, 0x0a, 0x80], WINDOWS],
-    ['UTF-16, low byte first', 1, [0xff, 0xfe, 0x7b, 0x00], 'UTF-16'],
-    ['UTF-16, high byte first', 1, [0xfe, 0xff, 0x00, 0x7b], 'UTF-16'],
-    ['UTF-16 without a byte order mark', 1, [0x7b, 0x00, 0x7d, 0x00], 'UTF-16'],
-    ['UTF-16 without a byte order mark, high byte first', 1, [0x00, 0x7b, 0x00, 0x7d], 'UTF-16'],
+    ['Windows-1252', 1, [0x5a, 0x6f, 0xeb, 0x0a], NOT],
+    ['Windows-1252 after CR', 3, [0x61, 0x0d, 0x0d, 0x93, 0x6f, 0x94], NOT],
+    ['Windows-1252 after CRLF', 3, [0x61, 0x0d, 0x0a, 0x0d, 0x0a, 0x80], NOT],
+    ['UTF-16, low byte first', 1, [0xff, 0xfe, 0x7b, 0x00], UTF16],
+    ['UTF-16, high byte first', 1, [0xfe, 0xff, 0x00, 0x7b], UTF16],
+    ['UTF-16 without a byte order mark', 1, [0x7b, 0x00, 0x7d, 0x00], UTF16],
+    ['UTF-16 without a byte order mark, high byte first', 1, [0x00, 0x7b, 0x00, 0x7d], UTF16],
+    [
+      'a text that is cut inside a character',
+      2,
+      [...utf8('{"a":"é"}\n{"a":"Jos'), 0xc3, ...utf8('"}\n')],
+      NOT,
+    ],
     ['a character that is cut short by a line break', 2, [0x61, 0x0a, 0xe6, 0x9d, 0x0a, 0x61, 0x0a], NOT],
     ['a character that is cut short by the end', 3, [0x0a, 0x61, 0x0a, 0xe6, 0x9d], NOT],
   ])('is refused with its line number: %s', async (_, line, bytes, is) => {
-    const message = `a.ndjson line ${line}: the text is ${is}: save it as UTF-8`
+    const message = `a.ndjson line ${line}: ${is}`
     expect(await failure(read(new Uint8Array(bytes)))).toBe(message)
     expect(await failure(read(...cut(new Uint8Array(bytes), 1)))).toBe(message)
     expect(await failure(read(gzipSync(new Uint8Array(bytes))))).toBe(message)
@@ -148,7 +155,7 @@ test.each([
   })()
   const timeout = Bun.sleep(5000).then(() => 'it waits for more')
   expect(await Promise.race([failure(reading), timeout])).toMatch(
-    /^the data line 1: the text is Windows-1252/,
+    /^the data line 1: a character is not UTF-8: /,
   )
 })
 
@@ -253,7 +260,9 @@ describe('gzip', () => {
     for (let place = 12; place < compressed.length; place += 3) {
       const damaged = Buffer.from(compressed)
       damaged.writeUInt8(damaged.readUInt8(place) ^ 0x55, place)
-      expect(await failure(read(damaged))).toMatch(/^a\.ndjson line \d+: the (gzip data is damaged|text is )/)
+      expect(await failure(read(damaged))).toMatch(
+        /^a\.ndjson line \d+: (the gzip data is damaged|a character is not UTF-8)/,
+      )
     }
   })
 

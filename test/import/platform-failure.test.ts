@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { queryFailure } from '../../src/import/platform/failure.ts'
+import { queryFailure, unreachable } from '../../src/import/platform/failure.ts'
 
 const QUERY = { file: 'users.sql', type: 'user', text: 'select 1', digest: '' } as const
 
@@ -36,5 +36,16 @@ test('an error raised by a function of the platform shows its code alone; an err
   )
   expect(messageFor('42501', 'permission denied for table people')).toStartWith(
     'users.sql: permission denied for table people (SQLSTATE 42501): grant it to the role',
+  )
+})
+
+test('a server that lacks a function of Postgres itself is told as the platform, and not as one that refuses connections', () => {
+  const error = {
+    name: 'PostgresError',
+    code: '42883',
+    message: 'unknown function: pg_last_xact_replay_timestamp()',
+  }
+  expect(unreachable(error).message).toBe(
+    'cannot read the platform: it lacks something that every Postgres has (SQLSTATE 42883): is Postgres itself behind the URL of the platform?',
   )
 })

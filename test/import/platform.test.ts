@@ -114,6 +114,16 @@ describe('a feed from a platform', () => {
     expect(await failure({ 'users.sql': 'select person_no as id,\n  name\nfrom people' })).toBe(
       `users.sql line 2: column "name" does not exist (SQLSTATE 42703): correct users.sql, then check it by ${CHECK}`,
     )
+    const missing = (what: string) =>
+      `: the platform has no ${what}: create it there, write its schema before its name, or correct users.sql; then check it by ${CHECK}`
+    expect(await failure({ 'users.sql': 'select number_key(1)' })).toBe(
+      `users.sql line 1: function number_key(integer) does not exist (SQLSTATE 42883)${missing('such function or operator for these types')}`,
+    )
+    expect(await failure({ 'users.sql': 'select hr.number_key(1)' })).toBe(
+      `users.sql line 1: schema "hr" does not exist (SQLSTATE 3F000)${missing('such schema')}`,
+    )
+    expect(await failure({ 'users.sql': 'select from persons' })).toEndWith(missing('such table'))
+    expect(await failure({ 'users.sql': 'select 1::badge' })).toEndWith(missing('such type'))
     expect(await failure({ 'users.sql': '-- é\nselect id frm people\n;' })).toMatch(
       /^users\.sql line 2: syntax error at or near "people"/,
     )
@@ -153,6 +163,28 @@ describe('a feed from a platform', () => {
     })
   })
 
+  test('says what to do about a person who is deleted while assessments are left', async () => {
+    await feed()
+    const only = {
+      'organizations.sql': undefined,
+      'products.sql': undefined,
+      'assessment_parts.sql': undefined,
+    }
+    const [left] = await database.sql<{ id: string }[]>`select min(user_id) as id from assessments`
+    const voided = usersQuery().replace(' from people', `, person_no = ${left?.id} as deleted from people`)
+    const reasonsOf = async (others: Record<string, undefined>) => {
+      const result = await feed({ queries: queriesWith({ 'users.sql': voided, ...others }) })
+      if (result.loaded) throw new Error('it was loaded')
+      return result.problems.map(({ reason }) => reason.replaceAll(/\d+/g, 'N'))
+    }
+    expect(await reasonsOf({ ...only, 'assessments.sql': undefined })).toEqual([
+      'user N cannot be deleted: assessment N needs it (delete that, too, or archive the user)',
+    ])
+    expect(await reasonsOf({})).toContain(
+      'user_id: user N is deleted by another row of users.sql (delete this, too, or archive the user)',
+    )
+  })
+
   test('refuses an invalid URL and an unusable folder, and prints nothing of the URL', async () => {
     const at = (url: string) => messageOf(round(database.sql, url))
     expect(await at('mysql://u:geheim@h/d')).toBe(
@@ -165,6 +197,11 @@ describe('a feed from a platform', () => {
     wrong.password = 'geheim'
     expect(await at(wrong.href)).toBe(
       `cannot reach the platform: it refuses the user or password in the URL of the platform: correct it there, then check it by ${CHECK}`,
+    )
+    const nowhere = new URL(platform.url)
+    nowhere.pathname = '/nowhere'
+    expect(await at(nowhere.href)).toBe(
+      `cannot reach the platform: it has no database of the name in the URL of the platform: correct the name there, then check it by ${CHECK}`,
     )
     expect(() => readQueries('/nowhere')).toThrow('--queries names /nowhere, which cannot be read')
     const none = folderOf({ 'a.sql': '' })

@@ -53,9 +53,9 @@ describe('an import', () => {
   test('refuses a reference to a row that the same file deletes, before or after it', async () => {
     const before = [removal('user', PROCTOR), removal('organization', ORGANIZATION)]
     expect(await refused([], [...before, assessment(10), removal('product', PRODUCT)])).toEqual([
-      '3: organization_id: organization 10 is deleted by line 2',
-      '3: proctor_id: user 77 is deleted by line 1',
-      '3: product_id: product 1 is deleted by line 4',
+      '3: organization_id: organization 10 is deleted by line 2 (delete this, too, or keep the organization)',
+      '3: proctor_id: user 77 is deleted by line 1 (delete this, too, or archive the user)',
+      '3: product_id: product 1 is deleted by line 4 (delete this, too, or keep the product)',
     ])
   })
 
@@ -68,10 +68,10 @@ describe('an import', () => {
       removal('product', PRODUCT),
     ]
     expect(await refused(before, [...removals, educator(9)])).toEqual([
-      '1: user 3 cannot be deleted: assessment 20 needs it',
-      '2: user 501 cannot be deleted: assessment 10 needs it',
-      '3: organization 10 cannot be deleted: assessment 10 needs it',
-      '4: product 1 cannot be deleted: assessment 10 needs it',
+      '1: user 3 cannot be deleted: assessment 20 needs it (delete that, too, or archive the user)',
+      '2: user 501 cannot be deleted: assessment 10 needs it (delete that, too, or archive the user)',
+      '3: organization 10 cannot be deleted: assessment 10 needs it (delete that, too, or keep the organization)',
+      '4: product 1 cannot be deleted: assessment 10 needs it (delete that, too, or keep the product)',
     ])
   })
 

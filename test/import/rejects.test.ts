@@ -99,7 +99,7 @@ describe('an import with --rejects', () => {
     await importLines(database.sql, ...REFERENCED, educator(3), assessment(10, { user_id: 3 }))
     const { reasons } = await load(removal('user', 3), assessment(10, { user_id: 99 }), educator(4))
     expect(reasons).toEqual([
-      'line 1: user 3 cannot be deleted: assessment 10 needs it',
+      'line 1: user 3 cannot be deleted: assessment 10 needs it (delete that, too, or archive the user)',
       `line 2: ${missing('user_id', 'user 99')}`,
     ])
     expect(await idsOf(database.sql, 'users')).toEqual([3, 4, PROCTOR, EDUCATOR])
@@ -112,7 +112,7 @@ describe('an import with --rejects', () => {
       assessment(10, { user_id: 5, product_id: 9 }),
     )
     expect(reasons).toEqual([
-      `line 6: ${missing('product_id', 'product 9')}; user_id: user 5 is deleted by line 5`,
+      `line 6: ${missing('product_id', 'product 9')}; user_id: user 5 is deleted by line 5 (delete this, too, or archive the user)`,
     ])
   })
 

@@ -139,7 +139,7 @@ describe('an import with --sync', () => {
   test('refuses a reference to a row that would be removed', async () => {
     await importLines(database.sql, ...REFERENCED, educator(2))
     expect(problems(await load(all, ...REFERENCED, assessment(10, { user_id: 2 })))).toEqual([
-      '5: user_id: user 2 is deleted by --sync',
+      '5: user_id: user 2 is deleted by --sync (delete this, too, or archive the user)',
     ])
   })
 

@@ -16,12 +16,22 @@ const ofPlatform = (message: string) =>
 
 /** A connection that could not be made. */
 export function unreachable(error: unknown): Failure {
+  const { code = 'unknown error' } = error as { code?: string }
+  if (code === '3D000')
+    return new Failure(
+      `cannot reach the platform: it has no database of the name in ${THE_URL}: correct the name there, then check it by ${CHECK}`,
+      { cause: error },
+    )
+  if (/^42(?!501|704)/.test(code))
+    return new Failure(
+      `cannot read the platform: it lacks something that every Postgres has (SQLSTATE ${code}): is Postgres itself behind ${THE_URL}?`,
+      { cause: error },
+    )
   const failure = connectionFailure(error)
   if (failure instanceof Failure) {
     const message = failure.message.replace('cannot reach the database', 'cannot reach the platform')
     return new Failure(ofPlatform(message).replace('axport doctor', CHECK), { cause: error })
   }
-  const { code = 'unknown error' } = failure as { code?: string }
   return new Failure(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
 }
 
@@ -67,7 +77,7 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
  */
 function reason({ code = '', message = '' }: PostgresError): string {
   const text = message.replaceAll(/\s+/g, ' ')
-  if (/^(0A|25|40|42|53|54|55|57)/.test(code)) return text
+  if (/^(0A|25|3F|40|42|53|54|55|57)/.test(code)) return text
   if (code.startsWith('22'))
     return text.replace(/[:：].*$/, '').replaceAll(/["«»„“”‘’‹›「」'].*["«»„“”‘’‹›「」']/g, '…')
   return 'the platform refused'
@@ -76,12 +86,23 @@ function reason({ code = '', message = '' }: PostgresError): string {
 /** What to do about row level security, which has the code of a missing privilege. */
 const ON_POLICY = `: a policy hides rows from the role in ${THE_URL}: alter role … bypassrls there; to read only what the policy shows, add options=-c%20row_security%3Don to the URL`
 
+/** What a query names and the platform does not have, or not where the role looks for it, by SQLSTATE. */
+const MISSING: Record<string, string> = {
+  '42883': 'such function or operator for these types',
+  '42P01': 'such table',
+  '42704': 'such type',
+  '3F000': 'such schema',
+}
+
 function adviceOn(code: string, file: string): string {
   if (code === '22021' || code === '22P05')
     return ': a text is not in the encoding that its database says; mend it there, or convert it in the query'
   if (code === '25006') return ': a query may only read'
   if (code === '42501')
     return `: grant it to the role in ${THE_URL} (usage on the schema, select on the table), then check it by ${CHECK}`
+  const missing = MISSING[code]
+  if (missing)
+    return `: the platform has no ${missing}: create it there, write its schema before its name, or correct ${file}; then check it by ${CHECK}`
   if (code.startsWith('42')) return `: correct ${file}, then check it by ${CHECK}`
   return ''
 }
