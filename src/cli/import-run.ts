@@ -12,7 +12,7 @@ import { outputPath } from '../output-path.ts'
 import { again } from './again.ts'
 import { type Doubt, oneChange, settled, tell } from './changing.ts'
 import { describeErased } from './erase.ts'
-import { Said } from './import-every.ts'
+import type { Said } from './import-every.ts'
 import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 

@@ -1,5 +1,5 @@
+import { hasRepeatedKey } from '../repeated-keys.ts'
 import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
-import { hasRepeatedKey } from './repeated-keys.ts'
 import { BadLine, orBadLine, type ReadRow, ROW_TYPES, type Row, type Type } from './source-rows.ts'
 import { BYTE_ORDER_MARK, HAS_MARK, MAX_LINE } from './text.ts'
 
