@@ -6,6 +6,9 @@
 -- A name has at most 500 characters, because it becomes a sort key of the export, and an entry of a B-tree holds about
 -- 2,700 bytes. Without the limit a long name fails inside an index; with it the error names a constraint. The characters
 -- that count as blank are written out, because what a regular expression takes for white space differs between servers.
+--
+-- A text that an index holds is compared by code point (collate "C"). The locale of a database has an order of its own, which
+-- another release of the operating system may change: an index that was built before it would then miss rows.
 
 create table organizations (
   id bigint primary key,
@@ -35,7 +38,7 @@ create table users (
     constraint users_last_name_length check (char_length(last_name) <= 500),
   email text not null default ''
     constraint users_email_length check (char_length(email) <= 500),
-  seid text
+  seid text collate "C"
     constraint users_seid_not_blank check (btrim(seid, E' \t\r\n') <> '')
     constraint users_seid_length check (char_length(seid) <= 500),
   record_status text not null default 'active'

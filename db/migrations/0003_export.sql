@@ -33,7 +33,7 @@ create table export_records (
   organization_id bigint not null,
   product_id bigint not null,
   user_id bigint not null,
-  seid text,
+  seid text collate "C",
   is_archived boolean not null,
   legacy_record boolean not null,
   proctor_ids bigint[] not null,

@@ -21,7 +21,7 @@ return encode(sha256(convert_to(organization_ids::text || product_ids::text, 'UT
 -- purpose and contact say what the integration is for, and whom to ask about it.
 create table integrations (
   id bigint generated always as identity primary key,
-  client_id text not null unique
+  client_id text collate "C" not null unique
     constraint integrations_client_id_alphanumeric check (client_id ~ '^[A-Za-z0-9]+$'),
   name text not null
     constraint integrations_name_not_blank check (btrim(name, E' \t\r\n') <> '')

@@ -15,7 +15,7 @@ select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', t
 create table integration_history (
   id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
-  client_id text not null,
+  client_id text collate "C" not null,
   name text not null,
   purpose text,
   event text not null

@@ -32,7 +32,7 @@ analyze disclosure_state;
 create table disclosures (
   key uuid primary key,
   at timestamptz not null default clock_timestamp(),
-  client_id text not null,
+  client_id text collate "C" not null,
   request_id text not null
     constraint disclosures_request_id_length check (char_length(request_id) <= 64),
   address inet,

@@ -21,7 +21,7 @@ select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', t
 --   compared_at   when a full comparison (import --sync) of every type that the feed reads was last loaded; null before the
 --                 first one
 create table feeds (
-  name text primary key
+  name text collate "C" primary key
     constraint feeds_name_is_word check (name ~ '^[A-Za-z0-9_.-]{1,63}$'),
   platform text not null,
   snapshot_at timestamptz not null,

@@ -79,7 +79,7 @@ export async function createRecord(client: TransactionSql): Promise<void> {
     client,
     sql`
     create table if not exists schema_migrations (
-      name text primary key,
+      name text collate "C" primary key,
       sha256 text not null,
       applied_at timestamptz not null default now(),
       compatible_with integer
