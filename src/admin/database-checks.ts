@@ -1,6 +1,7 @@
 import { tryRecording } from '../assessments/disclosure.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import { compareSchema } from '../database/schema-record.ts'
+import { whatPathMisses } from '../database/search-path.ts'
 import type { Runner } from '../database/statement.ts'
 import type { Write } from '../database/writes.ts'
 import { Failure } from '../errors.ts'
@@ -92,9 +93,10 @@ async function tryAgain(database: ServingDatabase, write: Write): Promise<void> 
 async function schemaTrouble(db: Runner): Promise<string | undefined> {
   try {
     const { missing } = await compareSchema(db)
-    return missing.length === 0
-      ? undefined
-      : `behind by ${missing.length} (${missing.join(', ')}): run axport migrate`
+    if (missing.length === 0) return undefined
+    return (
+      (await whatPathMisses(db)) ?? `behind by ${missing.length} (${missing.join(', ')}): run axport migrate`
+    )
   } catch (error) {
     if (error instanceof Failure) return undefined
     throw error

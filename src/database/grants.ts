@@ -5,6 +5,7 @@ import serve from '../../db/grants/serve.sql' with { type: 'text' }
 import { Failure, firstThree } from '../errors.ts'
 import { LOCKS } from './advisory-locks.ts'
 import { rowsOf, texts } from './orm.ts'
+import { requirePath } from './search-path.ts'
 import { onlyRow } from './statement.ts'
 import { type CommandSql, transact } from './transact.ts'
 
@@ -134,10 +135,11 @@ function needsOf(script: string): Need[] {
   )
 }
 
-/** Refuses a role that lacks privileges. @throws Failure that names them, and the command that grants them */
+/** Refuses a role that lacks privileges. @throws Failure that names them, and the command that grants them; as requirePath() */
 export async function requirePrivileges(db: Sql, work: Work): Promise<void> {
   const missing = await missingPrivileges(db, work)
   if (missing.length === 0) return
+  await requirePath(db)
   const role = await currentRole(db)
   throw new Failure(
     `the role ${role} lacks ${firstThree(missing)}: run axport migrate ${work.option} ${role} as the owner of the tables`,

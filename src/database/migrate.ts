@@ -7,6 +7,7 @@ import { isBlocked } from './failures.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { rowsOf } from './orm.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
+import { requirePath } from './search-path.ts'
 import { onlyRow } from './statement.ts'
 import { type CommandSql, transact } from './transact.ts'
 import { requireFiringTriggers } from './triggers.ts'
@@ -19,8 +20,8 @@ const LOCK_TIMEOUT_MS = 2000
  * processes can run it at once: one applies, the others wait and then find nothing to do.
  * @param onBlocked called after each failed attempt, with the sessions that hold the lock and the time until the next one
  * @param onApplied called after each migration
- * @throws Failure for a database that is newer than this program or has an edited migration, and if another session
- * does not release a lock; as transact()
+ * @throws Failure for a database that is newer than this program or has an edited migration, for a search_path that leads
+ * past the tables, and if another session does not release a lock; as transact()
  */
 export async function migrate(
   client: CommandSql,
@@ -33,6 +34,8 @@ export async function migrate(
 ): Promise<string[]> {
   await requireSupportedServer(client)
   await requireFiringTriggers(client, 'nothing was migrated')
+  // It would make a second, empty export.
+  await requirePath(client)
   const applied: string[] = []
   for (const migration of migrations) {
     const startedAt = performance.now()

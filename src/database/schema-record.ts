@@ -4,6 +4,7 @@ import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
 import { rowsOf } from './orm.ts'
+import { requirePath } from './search-path.ts'
 import type { Runner } from './statement.ts'
 
 /** The first migration of axport 0.1, which had another list of migrations. */
@@ -59,13 +60,14 @@ const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) =>
 /**
  * Compares the schema, for serving and provisioning.
  * @returns the migrations of a later program with which this one can serve
- * @throws Failure if it is behind, or ahead and incompatible
+ * @throws Failure if it is behind, or ahead and incompatible, or if the search_path leads past it
  */
 export async function requireUsableSchema(db: Runner): Promise<string[]> {
   const { missing, ahead } = await compareSchema(db)
+  if (missing.length === 0) return ahead
+  await requirePath(db)
   const names = `${missing.length} (${missing.join(', ')})`
-  if (missing.length > 0) throw new Failure(`the database schema is behind by ${names}: run axport migrate`)
-  return ahead
+  throw new Failure(`the database schema is behind by ${names}: run axport migrate`)
 }
 
 /** Refuses any schema but that of this program. @throws Failure that says what to run */

@@ -9,7 +9,7 @@ import { type Db, type Finding, type Outcome, skipped, wrong } from './finding.t
 import { whichIntegrationsFail } from './integrations.ts'
 import { isSchemaCurrent, whatRoleCanDo, whenLastLoaded, whichTimeZone } from './schema.ts'
 import { howFarClocksDiffer, whichServer } from './server.ts'
-import { whatHidesRows } from './tables.ts'
+import { whatHidesRows, whereTablesAre } from './tables.ts'
 import { doesSessionFireTriggers, whatSkipsTriggers } from './triggers.ts'
 
 interface Options {
@@ -25,6 +25,7 @@ type Check = (db: Db, options: Options) => Promise<Outcome | Outcome[]>
 const OF_SERVING: [name: string, check: Check][] = [
   ['server', whichServer],
   ['clock', howFarClocksDiffer],
+  ['search path', whereTablesAre],
   ['tables', whatHidesRows],
   ['privileges', (db, { isServing }) => whatRoleCanDo(db, isServing ? [SERVE] : [SERVE, LOAD])],
   ['schema', isSchemaCurrent],
@@ -39,7 +40,7 @@ const OF_DATA: [name: string, check: Check][] = [
 ]
 
 /** Without these, the checks after them cannot run. */
-const ESSENTIAL = ['server', 'privileges', 'schema']
+const ESSENTIAL = ['server', 'search path', 'privileges', 'schema']
 
 /** How long a check waits for a table that another session has locked. */
 const LOCK_TIMEOUT = '5s'

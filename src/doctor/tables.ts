@@ -1,8 +1,17 @@
 import { sql } from 'drizzle-orm'
 import { MIGRATIONS, relationsOf } from '../database/migrations.ts'
 import { rowsOf, texts } from '../database/orm.ts'
+import { whatPathMisses } from '../database/search-path.ts'
 import { onlyRow } from '../database/statement.ts'
 import { type Db, type Outcome, ok, warning, wrong } from './finding.ts'
+
+/** Whether the search_path leads to axport's tables. Those of a schema that it leads past are as if they were not there. */
+export async function whereTablesAre(db: Db): Promise<Outcome> {
+  const missed = await whatPathMisses(db)
+  if (missed !== undefined) return wrong(missed)
+  const home = await homeOf(db)
+  return ok(home === undefined ? 'this database has no tables of axport yet' : `leads to the schema ${home}`)
+}
 
 /**
  * What comes between statements and the rows of the tables: other tables with their names, rules, and row level security.

@@ -3,10 +3,15 @@ import { grantFor, LOAD } from '../../src/database/grants.ts'
 import { MIGRATIONS } from '../../src/database/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { badFindings, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'
+import { errorLine } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { succeed } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
+
+/** The statement at the end of a finding. */
+const adviceOf = (finding = '') => /: ([^:]*)$/.exec(finding)?.[1] ?? 'no advice'
 
 const newHealthyDatabase = useHealthyDatabases()
 const newRole = useRoles()
@@ -67,6 +72,56 @@ describe('axport doctor reports', () => {
     expect(await badFindings(url)).toEqual([
       expect.stringMatching(/^schema: wrong, .*0003_export was edited/),
     ])
+  })
+
+  test.each([
+    ['of the database', 'alter database', ''],
+    ['in its URL', 'the URL', '?options=-c%20search_path%3Dnowhere'],
+  ])(
+    'a search_path %s that leads past the tables, as every command does, and the advice ends that',
+    async (_, where, options) => {
+      const { sql, url } = await newHealthyDatabase()
+      const name = new URL(url).pathname.slice(1)
+      if (options === '') await sql.unsafe(`alter database ${name} set search_path = nowhere`)
+      const role = new URL(url).username
+      const finding =
+        'the search_path (nowhere) leads past the tables of axport, which are in the schema public: ' +
+        (where === 'the URL'
+          ? 'name public in the search_path that DATABASE_URL has in its options'
+          : `alter role ${role} in database ${name} set search_path = public`)
+      expect(await badFindings(url + options)).toEqual([`search path: wrong, ${finding}`])
+      const env = { DATABASE_URL: url + options }
+      for (const args of [
+        ['migrate'],
+        ['integration', 'list'],
+        ['import', '/dev/null'],
+        ['refresh'],
+        ['serve'],
+      ])
+        expect(errorLine(await runInProcess(args, { ...env, PORT: '0' }), 1)).toBe(finding)
+      expect(await sql`select from pg_tables where tablename = 'users'`).toHaveLength(1)
+      if (options !== '')
+        return expect(await badFindings(url + options.replace('nowhere', 'public'))).toEqual([])
+      await sql.unsafe(adviceOf(finding))
+      expect(await badFindings(url)).toEqual([])
+    },
+  )
+
+  test('a schema that the role may not use', async () => {
+    const { sql, url } = await newHealthyDatabase()
+    const role = await newRole()
+    const name = new URL(url).pathname.slice(1)
+    await grantFor(sql, role.name, LOAD)
+    await sql.unsafe(`
+      alter schema public rename to app; create schema public; grant usage on schema public to public;
+      alter database ${name} set search_path = app, public; revoke usage on schema app from public, ${role.name}`)
+    expect(await badFindings(role.url(url))).toEqual([
+      `search path: wrong, the role ${role.name} may not use the schema app, where the tables of axport are: the owner of ` +
+        `the tables allows it by axport migrate --grant ${role.name}, or --grant-loader`,
+    ])
+    await succeed(url, 'migrate', '--grant-loader', role.name)
+    expect(await detailOf(role.url(url), 'search path')).toBe('leads to the schema app')
+    await sql.unsafe(`drop owned by ${role.name}`)
   })
 
   test('a server that is too old, where the checks end, and a wrong clock', async () => {

@@ -12,7 +12,7 @@ import { load } from './service.ts'
 
 /** The names of all checks of doctor, in the order of the output. */
 export const CHECKS = [
-  ...['server', 'clock', 'tables', 'privileges', 'schema', 'time zone'],
+  ...['server', 'clock', 'search path', 'tables', 'privileges', 'schema', 'time zone'],
   ...['triggers', 'export', 'integrations', 'last load'],
 ]
 
