@@ -4,6 +4,7 @@ import { describeError } from '../database/describe-error.ts'
 import { wouldHideRows } from '../database/failures.ts'
 import { LOAD, SERVE } from '../database/grants.ts'
 import { orm } from '../database/orm.ts'
+import { whatServerFoldsAnew } from './collations.ts'
 import { compareExport } from './export.ts'
 import { type Db, type Finding, type Outcome, skipped, wrong } from './finding.ts'
 import { whichIntegrationsFail } from './integrations.ts'
@@ -34,6 +35,7 @@ const OF_SERVING: [name: string, check: Check][] = [
 ]
 
 const OF_DATA: [name: string, check: Check][] = [
+  ['collations', whatServerFoldsAnew],
   ['export', (db, { isFull }) => compareExport(db, isFull === true)],
   ['integrations', whichIntegrationsFail],
   ['last load', whenLastLoaded],

@@ -9,6 +9,7 @@ import { runInProcess } from '../support/in-process.ts'
 import { succeed } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
+import { withConnection } from '../support/with-connection.ts'
 
 /** The statement at the end of a finding. */
 const adviceOf = (finding = '') => /: ([^:]*)$/.exec(finding)?.[1] ?? 'no advice'
@@ -122,6 +123,35 @@ describe('axport doctor reports', () => {
     await succeed(url, 'migrate', '--grant-loader', role.name)
     expect(await detailOf(role.url(url), 'search path')).toBe('leads to the schema app')
     await sql.unsafe(`drop owned by ${role.name}`)
+  })
+
+  test('collations of another version than the server has, and the advice ends that', async () => {
+    const { url, drop } = await emptyDatabase(`locale_provider icu icu_locale 'en'`)
+    await succeed(url, 'migrate')
+    const name = new URL(url).pathname.slice(1)
+    await withConnection(url, async sql => {
+      await sql`update pg_database set datcollversion = '1.0' where datname = ${name}`
+      await sql`update pg_collation set collversion = '2.0' where collname = 'und-x-icu'`
+      const findings = await badFindings(url)
+      expect(findings).toEqual([
+        expect.stringMatching(
+          /^collations: wrong, the database was made with version 1\.0 of its collation, and the server has [\d.]+, so that/,
+        ),
+        expect.stringMatching(
+          /^collations: wrong, the records were sorted by version 2\.0 of pg_catalog\."und-x-icu", and the server has [\d.]+: axport refresh, and then/,
+        ),
+      ])
+      expect(findings[0]).toEndWith(
+        `: reindex index concurrently public.export_people_names_key; alter database ${name} refresh collation version`,
+      )
+      for (const statement of [
+        ...adviceOf(findings[0]).split('; '),
+        adviceOf(findings[1]).replace(/^.*, alter/, 'alter'),
+      ])
+        await sql.unsafe(statement)
+      expect(await badFindings(url)).toEqual([])
+    })
+    await drop()
   })
 
   test('a server that is too old, where the checks end, and a wrong clock', async () => {

@@ -13,7 +13,7 @@ import { load } from './service.ts'
 /** The names of all checks of doctor, in the order of the output. */
 export const CHECKS = [
   ...['server', 'clock', 'search path', 'tables', 'privileges', 'schema', 'time zone'],
-  ...['triggers', 'export', 'integrations', 'last load'],
+  ...['triggers', 'collations', 'export', 'integrations', 'last load'],
 ]
 
 /** A database in which doctor finds nothing wrong. One test damages it. */
