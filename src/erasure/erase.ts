@@ -64,6 +64,8 @@ export async function removeTombstone(
     const tx = orm(client)
     const erased = await erasedAt(client, userId)
     await tx.execute(sql`delete from erasures where user_id = ${userId}`)
+    // A standby that has not replayed it would go on to show the documents of before.
+    if (erased !== null) await tx.execute(sql`select renew_export_version()`)
     await tx.execute(sql`
       select refresh_export_people(array[${userId}::bigint]), refresh_export_records(array(
         select id from assessments where user_id = ${userId}

@@ -35,6 +35,18 @@ const untilUsed = () =>
     30_000,
   )
 
+/** Waits until the standby has replayed all that the primary has written. */
+async function untilSame(): Promise<void> {
+  const [row] = await on(all.primary, sql => sql<{ lsn: string }[]>`select pg_current_wal_lsn()::text as lsn`)
+  await until('the standby has replayed all', () =>
+    on(all.standby, async sql => {
+      const [{ done } = { done: false }] =
+        await sql`select pg_last_wal_replay_lsn() >= ${row?.lsn ?? ''}::pg_lsn as done`
+      return done === true
+    }),
+  )
+}
+
 /** The name of the only product, as a page has it. */
 async function nameIn({ url }: Served): Promise<unknown> {
   const { status, body } = await getList(url, token)
@@ -87,6 +99,40 @@ test('a page of a version that the process has not seen at the primary is not se
   })
   // This one has seen the version of before at the primary, so it may send it for ten seconds.
   await until('the standby has caught up', async () => (await nameIn(service)) === 'After', 30_000)
+  await untilUsed()
+})
+
+test('a proctor of a later part who was erased at the primary is not shown, though the standby has not replayed it', async () => {
+  const erase = async (...options: string[]) => {
+    const { code } = await axport(['erase', '78', ...options], { env: { DATABASE_URL: all.primary.url() } })
+    expect(code).toBe(0)
+  }
+  /** Who proctored the second part, by a process that has seen at the primary nothing from before. */
+  const proctorIn = async () => {
+    const other = await serveWith([], { ...all.env, ADMIN_PORT: '0' })
+    await firstToken(other.url, all.credentials)
+    const { body } = await getList(other.url, token)
+    await other.end()
+    const { data } = body as { data: { results: { proctor_name: string }[] }[] }
+    return data.flatMap(({ results }) => results[1]?.proctor_name ?? [])
+  }
+  await on(all.primary, sql =>
+    sql.unsafe(`
+      insert into users (id, name) values (78, 'Petra Later');
+      insert into assessment_parts select -1, min(id), 2, 'Second', '2025-01-01', 78 from assessments`),
+  )
+  await untilSame()
+  await whilePaused(async () => {
+    await erase('--yes')
+    expect(await proctorIn()).toEqual(['Erased person'])
+  })
+  // SQL has brought the name back, which is shown when the tombstone is removed.
+  await on(all.primary, sql => sql`update users set name = 'Petra Later' where id = 78`)
+  await untilSame()
+  await whilePaused(async () => {
+    await erase('--remove-tombstone')
+    expect(await proctorIn()).toEqual(['Petra Later'])
+  })
   await untilUsed()
 })
 

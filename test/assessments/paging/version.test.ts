@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import postgres, { type Sql } from 'postgres'
+import { erasePerson, removeTombstone } from '../../../src/erasure/erase.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { importLines } from '../../support/import.ts'
 import { Floors, holds } from '../../support/property.ts'
 import { anyWrite, reset, write } from './world.ts'
 
-/** When the version of the export changes: in each transaction that changes a list, and in no other. */
+/** When the version of the export changes: in each transaction that changes a list or erases somebody, and in no other. */
 
 const database = useTestDatabase()
 beforeEach(() => reset(database.sql, 120))
@@ -67,6 +68,21 @@ describe('the version changes', () => {
     expect(await isRenewedBy(load)).toBe(true)
     expect(await isRenewedBy(load)).toBe(false)
   })
+})
+
+test('the version changes when an erasure changes a row, and not when a load finds nobody who was erased', async () => {
+  await database.sql.unsafe(
+    `${PERSON}; ${SECOND_PART}; update assessment_parts set proctor_id = 77 where id = 15`,
+  )
+  const options = { dryRun: false, onWait: () => {} }
+  const remove = run('select remove_people(array(select user_id from erasures))')
+  expect(await isRenewedBy(() => erasePerson(database.sql, '77', { ...options, dryRun: true }))).toBe(false)
+  expect(await isRenewedBy(() => erasePerson(database.sql, '77', options))).toBe(true)
+  expect(await isRenewedBy(remove)).toBe(false)
+  await database.sql`update users set name = 'New Person' where id = 77`
+  expect(await isRenewedBy(remove)).toBe(true)
+  expect(await isRenewedBy(() => removeTombstone(database.sql, '77', options.onWait))).toBe(true)
+  expect(await isRenewedBy(() => removeTombstone(database.sql, '77', options.onWait))).toBe(false)
 })
 
 describe('the version stays', () => {
