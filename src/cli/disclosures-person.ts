@@ -1,8 +1,11 @@
 import type { Sql } from 'postgres'
+import type { DisclosureFilter } from '../disclosures/disclosure-filter.ts'
+import { listRecipients } from '../disclosures/recipients.ts'
 import { Failure, UsageFailure } from '../errors.ts'
 import { findByEmail, findPerson } from '../tables/people.ts'
 import { readLine } from './confirm.ts'
 import { counted, tableOf } from './output.ts'
+import { recipientsTable } from './recipients.ts'
 
 /** The email of --email; "-" reads it from standard input. There it is neither in the list of processes nor in a history. */
 export async function readEmail(given: string): Promise<string> {
@@ -32,13 +35,25 @@ export async function findOne(sql: Sql, email: string, show: (text: string) => u
   )
 }
 
-/** Says what the record cannot know about a person. */
-export async function noteProctors(sql: Sql, userId: string): Promise<void> {
+/**
+ * Shows, by `show`, which integrations were sent records of others in which this person is a proctor. The record has no
+ * proctors, so these are the records whose parts name the person today, and the text says so.
+ */
+export async function showProctored(
+  sql: Sql,
+  { userId = '', ...filter }: DisclosureFilter,
+  show: (text: string) => unknown,
+): Promise<void> {
   const { proctored = 0 } = (await findPerson(sql, userId)) ?? {}
-  const rest =
-    proctored === 0
-      ? ''
-      : `; this person proctored ${counted(proctored, 'assessment')} of others: docs/operate/privacy.md has the SQL ` +
-        'that shows who was sent one'
-  process.stderr.write(`The record lists educators, not proctors${rest}.\n`)
+  if (proctored === 0) return void process.stderr.write(`${EDUCATORS}.\n`)
+  const recipients = await listRecipients(sql, { ...filter, proctorId: userId })
+  const assessments = `${counted(proctored, 'assessment')} of others`
+  await show(`\nAs a proctor in ${assessments}, by the parts of today:\n${recipientsTable(recipients)}`)
+  process.stderr.write(`${EDUCATORS}: ${BY_TODAY}.\n`)
 }
+
+const EDUCATORS = 'The record lists educators, not proctors'
+
+/** What such a list cannot know. */
+export const BY_TODAY =
+  'records with the person as a proctor are found by the parts of today, and may have named somebody else when they were sent'

@@ -4,12 +4,13 @@ import type { Sql } from 'postgres'
 import { describeAhead, readCoverage } from '../disclosures/coverage.ts'
 import type { DisclosureFilter, Moment } from '../disclosures/disclosure-filter.ts'
 import { type Disclosure, eachDisclosure } from '../disclosures/each-disclosure.ts'
-import { listRecipients, type Recipient } from '../disclosures/recipients.ts'
+import { listRecipients } from '../disclosures/recipients.ts'
 import { isDay } from '../parameters.ts'
 import { describeDisclosureState } from '../tables/disclosure-state.ts'
 import { given, newCommand, readId } from './arguments.ts'
-import { findOne, noteProctors, readEmail } from './disclosures-person.ts'
-import { escaped, print, printJson, printTable } from './output.ts'
+import { findOne, readEmail, showProctored } from './disclosures-person.ts'
+import { escaped, print, printJson } from './output.ts'
+import { COLUMNS, cellsOf, NOTHING, recipientsTable } from './recipients.ts'
 import { withDatabase } from './with-database.ts'
 
 /** axport disclosures */
@@ -18,13 +19,15 @@ export const disclosuresCommand = () =>
     'disclosures',
     'Show which integrations were sent whose records.',
     `Answers are recorded after axport migrate --disclosures on, and kept for --disclosures-keep. The
-record has ids only, and keeps people whose assessments were removed later. Days are days in the
-platform's time zone.
+record has ids only, and keeps people whose assessments were removed later. It has no proctors: with
+--user or --email, a second table has the answers with assessments of others that name the person
+as a proctor today. With --csv or --json it is on standard error. Days are days in the platform's
+time zone.
 
 Example: axport disclosures --user 501 --since 90d`,
   )
-    .addOption(new Option('--user <id>', 'records of this educator').argParser(readId).conflicts('email'))
-    .option('--email <address>', 'records of the educator with this email; - reads it from standard input')
+    .addOption(new Option('--user <id>', 'records of this person').argParser(readId).conflicts('email'))
+    .option('--email <address>', 'records of the person with this email; - reads it from standard input')
     .option('--integration <client-id>', 'answers to this integration, which may be deleted')
     .option('--since <when>', 'from this day on: 2026-09-01; or for the last 90d', readMoment)
     .option('--until <when>', 'until the end of this day, or until 90d ago', readMoment)
@@ -40,7 +43,7 @@ Example: axport disclosures --user 501 --since 90d`,
         const filter: DisclosureFilter = given({ userId, clientId: integration, since, until })
         await (each ? printEach : printSummary)(sql, filter, form)
         await noteCoverage(sql)
-        if (userId !== undefined) await noteProctors(sql, userId)
+        if (userId !== undefined) await showProctored(sql, filter, show)
       })
     })
 
@@ -68,23 +71,12 @@ interface Form {
   json?: true
 }
 
-const SUMMARY = [
-  'client_id',
-  'name',
-  'purpose',
-  'times',
-  'first',
-  'last',
-] as const satisfies (keyof Recipient)[]
-
 /** Prints a row for each integration. */
 async function printSummary(sql: Sql, filter: DisclosureFilter, { csv, json }: Form): Promise<void> {
   const recipients = await listRecipients(sql, filter)
-  const cells = recipients.map(row => SUMMARY.map(name => String(row[name] ?? '')))
   if (json) await printJson(recipients)
-  else if (csv) await print(stringify([[...SUMMARY], ...cells]))
-  else if (recipients.length === 0) await print(NOTHING)
-  else await printTable(['client id', ...SUMMARY.slice(1)], cells)
+  else if (csv) await print(stringify([[...COLUMNS], ...recipients.map(cellsOf)]))
+  else await print(recipientsTable(recipients))
 }
 
 const EACH = [
@@ -129,5 +121,3 @@ const lineOf = (cells: string[]) =>
     .map((cell, at) => escaped(cell).padEnd(WIDTHS[at] ?? 0))
     .join('  ')
     .trimEnd()}\n`
-
-const NOTHING = 'The record has no such answer.\n'

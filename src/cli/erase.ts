@@ -14,8 +14,10 @@ import { findPerson } from '../tables/people.ts'
 import { newCommand, readId } from './arguments.ts'
 import { changeAndReport, type Doubt, oneChange } from './changing.ts'
 import { confirm, requireTerminal } from './confirm.ts'
+import { BY_TODAY } from './disclosures-person.ts'
 import { WAIT_MS } from './limits.ts'
 import { counted, escaped, fieldLines, print, printJson } from './output.ts'
+import { describeRecipient } from './recipients.ts'
 
 /** axport erase USER_ID */
 export const eraseCommand = () =>
@@ -25,7 +27,8 @@ export const eraseCommand = () =>
     `Assessments of which the person is the educator are removed. In those that the person proctored, the
 name becomes "Erased person". The id stays as a tombstone, so that imports and feeds leave
 the person out; axport erasures lists the tombstones. If disclosures were recorded, it names
-the integrations that were sent the person's records, and says until when pages that were read
+the integrations that were sent the person's records, and those that were sent assessments of others
+which name the person as a proctor today. It also says until when pages that were read
 before may still be recorded: a request has six seconds and STATEMENT_TIMEOUT. Run it
 with the settings of the service, as the owner of the tables; see docs/operate/privacy.md.
 
@@ -54,6 +57,8 @@ interface Options {
 /** The integrations that were sent records of a person; null if that is not known. */
 interface Recipients {
   integrations: Recipient[] | null
+  /** Those that were sent records of others with the person as a proctor, by the parts of today; null if that is not known. */
+  asProctor: Recipient[] | null
   /** Until when pages that were read before the erasure may be recorded and sent; null if that is no matter, or not known. */
   until: string | null
   notes: string[]
@@ -72,15 +77,10 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json }: Options): 
     if (doubt && json) await printJson({ user_id: exactNumber(userId), erased: null, ...doubt })
     if (doubt) return
     const recipients = await recipientsOf(sql, userId, dryRun ? undefined : requestTime).catch(() => ({
-      integrations: null,
-      until: null,
+      ...NOT_KNOWN,
       notes: [`disclosures could not be read: run axport disclosures --user ${userId} again`],
     }))
-    // The record has educators by their ids, and no proctors.
-    if (erasure.proctored > 0)
-      recipients.notes.push(
-        'the person was named as a proctor in assessments of others: docs/operate/privacy.md has the SQL that shows who was sent one',
-      )
+    if (erasure.proctored > 0 && recipients.asProctor !== null) recipients.notes.push(BY_TODAY)
     const printing = json
       ? printJson(jsonOf(userId, dryRun, erasure, recipients))
       : print(textOf(userId, dryRun, erasure, recipients))
@@ -160,11 +160,12 @@ async function recipientsOf(sql: Sql, userId: string, requestTime: number | unde
   const { state, begins, ahead } = await readCoverage(sql)
   if (begins === null && !state?.isOn) {
     const note = 'disclosures are not recorded: axport migrate --disclosures on starts that'
-    return { integrations: null, until: null, notes: [note] }
+    return { ...NOT_KNOWN, notes: [note] }
   }
   const isOpen = state?.isOn === true && requestTime !== undefined
   const until = isOpen ? await recordedUntil(sql, requestTime) : null
   const integrations = await listRecipients(sql, { userId })
+  const asProctor = await listRecipients(sql, { proctorId: userId })
   const notes = begins === null ? [] : [`the record begins with ${begins}`]
   if (ahead !== null) notes.push(describeAhead(ahead))
   if (!state?.isOn)
@@ -173,34 +174,38 @@ async function recipientsOf(sql: Sql, userId: string, requestTime: number | unde
     notes.push(
       `pages that were read before the erasure may be recorded and sent until ${until}: run axport disclosures --user ${userId} then`,
     )
-  return { integrations, until, notes }
+  return { integrations, asProctor, until, notes }
 }
+
+const NOT_KNOWN = { integrations: null, asProctor: null, until: null }
 
 function textOf(
   userId: string,
   isDryRun: boolean,
   erasure: Erasure,
-  { integrations, notes }: Recipients,
+  { integrations, asProctor, notes }: Recipients,
 ): string {
   const { erasedBefore, assessments, parts, proctored } = erasure
   const state = isDryRun ? 'would be erased' : 'is erased'
   const before = erasedBefore === null ? '' : `, and was erased before, at ${erasedBefore}`
-  const shown = integrations?.map(
-    ({ client_id, name, purpose, times, first, last }) =>
-      `${name ?? 'no name'} (${client_id}), ${purpose ?? 'no purpose'}: ${counted(times, 'time')}, first ${first}, last ${last}`,
-  )
-  const shownTo = shown === undefined ? ['not known'] : shown.length > 0 ? shown : ['no integration']
   return fieldLines(
     [
       ['user', `${userId} ${state}${before}`],
       ['row', describeRow(erasure, isDryRun)],
       ['assessments', `${assessments} with ${counted(parts, 'part')} ${isDryRun ? 'to remove' : 'removed'}`],
       ['proctored', `${counted(proctored, 'assessment')} of others, without the name`],
-      ['shown to', [...shownTo, ...notes]],
+      ['shown to', linesOf(integrations)],
+      ['as proctor', proctored > 0 ? linesOf(asProctor) : []],
+      ['', notes],
       ['', isDryRun ? 'nothing was changed: this was a dry run' : []],
     ],
     13,
   )
+}
+
+function linesOf(recipients: Recipient[] | null): string[] {
+  if (recipients === null) return ['not known']
+  return recipients.length > 0 ? recipients.map(describeRecipient) : ['no integration']
 }
 
 function describeRow({ user }: Erasure, isDryRun: boolean): string {
@@ -214,7 +219,7 @@ function jsonOf(
   userId: string,
   isDryRun: boolean,
   erasure: Erasure,
-  { integrations, until, notes }: Recipients,
+  { integrations, asProctor, until, notes }: Recipients,
 ): object {
   const { erasedBefore, assessments, parts, proctored, user } = erasure
   return {
@@ -227,6 +232,7 @@ function jsonOf(
     proctored,
     user: user.replaceAll(' ', '_'),
     shown_to: integrations,
+    shown_as_proctor: asProctor,
     recorded_until: until,
     notes,
   }

@@ -45,6 +45,47 @@ const env = () => ({ DATABASE_URL: services.url })
 const disclosures = (args: string[], stdin?: string) =>
   axport(['disclosures', ...args], { env: env(), ...(stdin !== undefined && { stdin: { text: stdin } }) })
 
+/** The beginning of the row of the integration. */
+const shown = (times: number) => `${integration.clientId}  ${integration.name}  Renewal <2027>  ${times} `
+
+describe('who was shown assessments of others that a person proctored', () => {
+  test('is shown beside the own ones by disclosures --user, by the parts of today and in the same period', async () => {
+    const proctored = async (...args: string[]) =>
+      (await disclosures(['--user', ...args])).stdout
+        .split(/^As a proctor in (.*), by the parts of today:\n/m)
+        .slice(1)
+    const [assessments, table = ''] = await proctored('78')
+    expect([assessments, table.split('\n')[1]]).toEqual([
+      '2 assessments of others',
+      expect.stringContaining(shown(2)),
+    ])
+    expect(await proctored('78', '--until', '2024-02-29')).toEqual([
+      '2 assessments of others',
+      'The record has no such answer.\n',
+    ])
+    expect(await proctored('501')).toEqual([])
+    await services.sql`update assessment_parts set proctor_id = 600 where id = 9600`
+    expect(await proctored('78')).toEqual(['1 assessment of others', table])
+    // An own assessment is no assessment of others.
+    expect((await proctored('600'))[0]).toBe('1 assessment of others')
+    await services.sql`update assessment_parts set proctor_id = 78 where id = 9600`
+  })
+
+  test('is shown by erase --dry-run, too, with and without --json', async () => {
+    const erase = (...args: string[]) => succeed(services.url, 'erase', ...args, '--dry-run')
+    const text = await erase('78')
+    const name = `${integration.name} (${integration.clientId}), Renewal <2027>: 2 times, first 20`
+    expect(text).toContain(`\nshown to     no integration\nas proctor   ${name}`)
+    expect(text).toContain('are found by the parts of today, and may have named somebody else')
+    expect(JSON.parse(await erase('78', '--json'))).toMatchObject({
+      shown_to: [],
+      shown_as_proctor: [{ client_id: integration.clientId, times: 2 }],
+      notes: [expect.any(String), expect.stringContaining('by the parts of today')],
+    })
+    expect(await erase('501')).not.toContain('as proctor')
+  })
+})
+
 describe('axport disclosures --email', () => {
   test('finds the person by an email in any case, and shows who that is before the answer', async () => {
     const { code, stdout, stderr } = await disclosures(['--email', ` ${EMAIL.toUpperCase()} `])
@@ -52,14 +93,19 @@ describe('axport disclosures --email', () => {
     const [heading, person, blank, ...answer] = stdout.split('\n')
     expect(heading).toMatch(/^user id +name +email +record +assessments +proctored$/)
     expect(person).toMatch(/^600 +Zoë <script>.* +active +2 +1$/)
-    expect([blank, answer.length]).toEqual(['', 3])
-    expect(answer[1]).toStartWith(`${integration.clientId}  ${integration.name}  Renewal <2027>  2 `)
+    expect([blank, answer.length]).toEqual(['', 7])
+    expect(answer[1]).toStartWith(shown(2))
+    expect(answer.slice(2, 4)).toEqual(['', 'As a proctor in 1 assessment of others, by the parts of today:'])
+    expect(answer[5]).toStartWith(shown(2))
     expect(stderr).toMatch(
-      /^The record is on.*\nThe record lists educators, not proctors; this person proctored 1 assessment of others: docs\/operate\/privacy\.md has the SQL that shows who was sent one\.\n$/,
+      /^The record is on.*\nThe record lists educators, not proctors: records with the person as a proctor are found by the parts of today, and may have named somebody else when they were sent\.\n$/,
     )
     const json = await disclosures(['--email', EMAIL, '--json'])
     expect(JSON.parse(json.stdout)).toMatchObject([{ client_id: integration.clientId, times: 2 }])
-    expect(json.stderr).toStartWith('user id  name')
+    expect(json.stderr).toMatch(/^user id {2}name.*\n600 .*\n\n/)
+    expect(json.stderr).toContain(
+      '\nAs a proctor in 1 assessment of others, by the parts of today:\nclient id ',
+    )
   })
 
   test('reads the email from standard input for a dash, and asks for it on a terminal', async () => {

@@ -42,7 +42,7 @@ describe('while services run, axport disclosures', () => {
         `^client_id,name,purpose,times,first,last\n${clientId},${name},Renewal,2,${INSTANT},${INSTANT}\n$`,
       ),
     )
-    expect(await disclosures('--user', '77', '--until', '2024-02-29')).toBe(
+    expect(await disclosures('--user', '505', '--until', '2024-02-29')).toBe(
       'The record has no such answer.\n',
     )
     const each = JSON.parse(await disclosures('--user', '501', '--each', '--json'))

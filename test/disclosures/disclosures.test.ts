@@ -96,7 +96,7 @@ describe('the report of disclosures', () => {
     },
   )
 
-  test('finds by the SQL of docs/operate/privacy.md to whom the assessments of a proctor were shown', async () => {
+  test('finds to whom assessments of a proctor were shown, and by the SQL of docs/operate/privacy.md those of one', async () => {
     const { sql } = database
     await sql.unsafe(`
       insert into organizations (id, name) values (1, 'Lakeside');
@@ -106,11 +106,19 @@ describe('the report of disclosures', () => {
       select id, 1, 1, 1, now() from unnest('{9002,9003,9005,9007199254740991}'::bigint[]) as id;
       insert into assessment_parts (id, assessment_id, position, proctor_id)
       values (9002, 9002, 0, 501), (9003, 9003, 0, 502), (9005, 9005, 0, 501),
-        (9007199254740991, 9007199254740991, 0, 501)`)
+        (9007199254740991, 9007199254740991, 0, 501);
+      -- An own assessment is none of others.
+      insert into assessments (id, user_id, organization_id, product_id, certified_at) values (9001, 501, 1, 1, now());
+      insert into assessment_parts (id, assessment_id, position, proctor_id) values (9001, 9001, 0, 501)`)
     const large = await show(sql, gone, DAY, ['1'], ['9003', '9007199254740991'])
+    expect(await ask({ proctorId: '501' })).toEqual([
+      ['Gone', null, 1],
+      ['Nightly', 'Renewal', 1],
+    ])
+    expect(await ask({ proctorId: '501', clientId: nightly })).toEqual([['Nightly', 'Renewal', 1]])
     const [query = ''] = codeUnder('Who was shown whose records', 'sql', pageOf('privacy.md'))
     const shown = [...(await sql.unsafe(query))].map(row => [row.client_id, Number(row.answers)])
-    expect(Object.fromEntries(shown)).toEqual({ [gone]: 1, [nightly]: 1 })
+    expect(Object.fromEntries(shown)).toEqual({ [gone]: 1, [nightly]: 3 })
     await sql`delete from disclosures where key = ${large}`
   })
 
