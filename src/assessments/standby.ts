@@ -15,7 +15,7 @@ import type { Page } from './read-list.ts'
 import type { Sets } from './scope.ts'
 
 /** How old the version of a page may be. */
-const LAG_MS = 10_000
+export const LAG_MS = 10_000
 
 /** For a page of the standby. After that the primary reads it. */
 const PATIENCE_MS = 1000

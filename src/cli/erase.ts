@@ -1,5 +1,6 @@
 import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
+import { LAG_MS } from '../assessments/standby.ts'
 import { setting } from '../config.ts'
 import { requestMs } from '../database/bounds.ts'
 import { requireCurrentSchema } from '../database/schema-record.ts'
@@ -18,6 +19,7 @@ import { BY_TODAY } from './disclosures-person.ts'
 import { WAIT_MS } from './limits.ts'
 import { counted, escaped, fieldLines, print, printJson } from './output.ts'
 import { describeRecipient } from './recipients.ts'
+import { standbyUrl } from './standby.ts'
 
 /** axport erase USER_ID */
 export const eraseCommand = () =>
@@ -29,8 +31,9 @@ name becomes "Erased person". The id stays as a tombstone, so that imports and f
 the person out; axport erasures lists the tombstones. If disclosures were recorded, it names
 the integrations that were sent the person's records, and those that were sent assessments of others
 which name the person as a proctor today. It also says until when pages that were read
-before may still be recorded: a request has six seconds and STATEMENT_TIMEOUT. Run it
-with the settings of the service, as the owner of the tables; see docs/operate/privacy.md.
+before may still be recorded: a request has six seconds and STATEMENT_TIMEOUT, and with
+DATABASE_READ_URL a page may be ten seconds old. Run it with the settings of the service, as the
+owner of the tables; see docs/operate/privacy.md.
 
 Example: axport erase 501 --dry-run`,
   )
@@ -69,10 +72,8 @@ async function erase(userId: string, { dryRun: isDryRun, yes, json }: Options): 
   const isAsked = !dryRun && !yes
   if (isAsked) requireTerminal(`axport erase ${userId}`)
   // Read before anything is changed: it may be wrong.
-  const requestTime = requestMs({
-    waitMs: WAIT_MS,
-    statementMs: setting('STATEMENT_TIMEOUT'),
-  })
+  const limits = { waitMs: WAIT_MS, statementMs: setting('STATEMENT_TIMEOUT') }
+  const requestTime = requestMs(limits) + (standbyUrl() === undefined ? 0 : LAG_MS)
   const report = async (erasure: Erasure, doubt: Doubt | undefined, sql: CommandSql) => {
     if (doubt && json) await printJson({ user_id: exactNumber(userId), erased: null, ...doubt })
     if (doubt) return
@@ -155,7 +156,7 @@ async function readmit(userId: string, { json }: Options): Promise<void> {
 
 const onWait = () => void process.stderr.write('waiting for an import to finish …\n')
 
-/** @param requestTime milliseconds, if the person is erased */
+/** @param requestTime milliseconds from the erasure to the end of the last request that may show the person; undefined in a dry run */
 async function recipientsOf(sql: Sql, userId: string, requestTime: number | undefined): Promise<Recipients> {
   const { state, begins, ahead } = await readCoverage(sql)
   if (begins === null && !state?.isOn) {

@@ -176,5 +176,10 @@ describe('axport erase', () => {
     const left = (Date.parse(recorded_until) - now) / 1000
     expect(left).toBeGreaterThan(20)
     expect(left).toBeLessThan(30)
+    // A standby may send a page that is ten seconds old.
+    const withStandby = { ...env, DATABASE_READ_URL: database.url }
+    const before = Date.now()
+    const again = await axport(['erase', '502', '--yes', '--json'], { env: withStandby })
+    expect((Date.parse(JSON.parse(again.stdout).recorded_until) - before) / 1000).toBeGreaterThan(36)
   })
 })
