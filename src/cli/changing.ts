@@ -45,7 +45,7 @@ export async function changing<Result>(
   return await interruptible(
     interruption =>
       work(interruption).catch(error => {
-        throw tell(change, error, interruption.commit)
+        throw interruption.isRequested ? error : tell(change, error, interruption.commit)
       }),
     ({ commit }) => `interrupted: ${change[commit]}`,
   )

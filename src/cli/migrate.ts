@@ -5,7 +5,7 @@ import { compatibleWith, MIGRATIONS } from '../database/migrations.ts'
 import { requireTimeZone, setTimeZone } from '../database/time-zone.ts'
 import { UsageFailure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
-import { changing, settled, severalChanges } from './changing.ts'
+import { type Change, changing, settled, severalChanges } from './changing.ts'
 import { disclosuresOption, keepOption, switchDisclosures } from './disclosure-options.ts'
 import { print, printJson, reportOf } from './output.ts'
 import { withAnySchema } from './with-database.ts'
@@ -77,7 +77,7 @@ Example: axport migrate --time-zone America/New_York`,
           await say(`${role} has what axport ${work.command} needs`)
         }
       }
-      await changing(severalChanges('nothing was changed'), async interruption => {
+      await changing(changeOf(done.applied, said), async interruption => {
         const { failure } = await settled(withAnySchema(takeSteps, interruption))
         if (json) printing = printJson({ ...done, ...(failure && { committed: null }) })
         await reportOf(said.join('; '), printing).catch(error => {
@@ -86,6 +86,18 @@ Example: axport migrate --time-zone America/New_York`,
         if (failure) throw failure
       })
     })
+
+/** The change of a migration, which names the steps that were taken before it ended. */
+function changeOf(applied: string[], said: string[]): Change {
+  const undone = 'nothing was changed'
+  return {
+    ...severalChanges(undone),
+    get done() {
+      const steps = said.length > 0 ? said : applied.length > 0 ? [`applied ${applied.join(', ')}`] : []
+      return steps.length > 0 ? `${steps.join('; ')}; the rest was not done` : undone
+    },
+  }
+}
 
 function oldestCompatible(applied: string[]): number {
   return Math.max(...MIGRATIONS.filter(({ name }) => applied.includes(name)).map(compatibleWith))

@@ -1,6 +1,6 @@
 import { describeError } from '../database/describe-error.ts'
 import { verdictOn } from '../database/failures.ts'
-import { Interrupted } from '../errors.ts'
+import { Failure, Interrupted } from '../errors.ts'
 import { Interruption } from '../interruption.ts'
 import { within } from '../timeouts.ts'
 
@@ -56,8 +56,10 @@ export async function interruptible<Result>(
     const result = await Promise.race([ended, over.promise])
     if (!interruption.isRequested) return result
   } catch (error) {
-    // After a signal, anything fails because the connections were ended.
     if (!interruption.isRequested) throw error
+    // After a signal, anything fails because the connections were ended. After a commit, a failure says what remains to do.
+    if (interruption.commit === 'done' && error instanceof Failure)
+      throw new Interrupted(`interrupted: ${error.message}`)
   } finally {
     stopListening()
   }

@@ -30,6 +30,8 @@ export function readTls(): Certificate | undefined {
 /** Answers say "connection: close" for so long: otherwise a client could send into a connection that is closing. */
 const MIN_DRAIN_MS = 100
 
+export type Service = Awaited<ReturnType<typeof startService>>
+
 /** Starts server and purge on their own pools; ends `database.sql`. @throws Failure for settings, privileges, address */
 export async function startService(database: Database, log: Logger) {
   await requirePrivileges(database.sql, SERVE)

@@ -7,9 +7,10 @@ import { type Database, openDatabase } from '../database/database.ts'
 import { passingReason } from '../database/failures.ts'
 import { requireUsableSchema } from '../database/schema-record.ts'
 import { requireFiringTriggers } from '../database/triggers.ts'
+import { Interruption } from '../interruption.ts'
 import { within } from '../timeouts.ts'
 import { terminated } from './process.ts'
-import { startService } from './service.ts'
+import { type Service, startService } from './service.ts'
 import { requireSettings } from './setting-problems.ts'
 
 /** For the database to be reached at the start; then the service manager starts the service again. */
@@ -46,8 +47,24 @@ export class ServingProcess implements AdminView {
 
   /** Serves a database until a signal; `onListening` gets the URL. */
   async serve(database: Database, onListening?: (url: string) => Promise<void>): Promise<void> {
+    await this.serveUntilSignalled(await startService(database, this.log), onListening)
+  }
+
+  /** Serves DATABASE_URL until a signal. Errors that may pass become a Failure only after START_WAIT_MS. */
+  async run(): Promise<void> {
+    const interruption = new Interruption()
+    const started = await Promise.race([this.start(interruption), this.signalled.then(() => undefined)])
+    if (started) return await this.serveUntilSignalled(started)
+    // The start may wait for a lock: its statement ends with its connection.
+    interruption.request()
+    this.log.info({ signal: await this.signalled }, 'stopping')
+  }
+
+  private async serveUntilSignalled(
+    service: Service,
+    onListening?: (url: string) => Promise<void>,
+  ): Promise<void> {
     const { log, admin } = this
-    const service = await startService(database, log)
     this.service = service
     const { url, disclosures, certificate } = service
     log.info({ url, admin: admin?.url, disclosures, certificate }, 'listening')
@@ -56,25 +73,25 @@ export class ServingProcess implements AdminView {
     await service.end()
   }
 
-  /** Serves DATABASE_URL until a signal. Errors that may pass become a Failure only after START_WAIT_MS. */
-  async run(): Promise<void> {
-    const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
-    if (!database) return void this.log.info({ signal: await this.signalled }, 'stopping')
+  /** @returns undefined if a signal came between two attempts to open the database */
+  private async start(interruption: Interruption): Promise<Service | undefined> {
+    const database = await this.open(interruption)
     try {
+      if (!database) return undefined
       await requireUsableSchema(database.sql)
       await requireFiringTriggers(database.sql, 'the service does not start')
-      await this.serve(database)
+      return await startService(database, this.log)
     } finally {
-      await database.close()
+      await database?.close()
     }
   }
 
   /** @returns undefined if a signal came between two attempts */
-  private async open(): Promise<Database | undefined> {
+  private async open(interruption: Interruption): Promise<Database | undefined> {
     const start = performance.now()
     do {
       try {
-        const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'))
+        const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'), interruption)
         if (this.unavailable !== undefined) this.log.info({}, 'the database is there')
         this.unavailable = undefined
         return database

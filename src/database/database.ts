@@ -1,6 +1,6 @@
 import { Interruption } from '../interruption.ts'
 import type { PoolBounds, StateLog } from './bounds.ts'
-import { connectionFailure } from './failures.ts'
+import { connectionFailure, interruptedError } from './failures.ts'
 import { ServingDatabase } from './pool.ts'
 import { findServer, openClient } from './server.ts'
 import type { CommandSql } from './transact.ts'
@@ -27,6 +27,8 @@ const HIDING_NOTHING = { row_security: 'off' }
 
 const FOR_COMMANDS = {
   ...HIDING_NOTHING,
+  // Postgres ends the statement of a command that has ended. Otherwise that would go on, and hold its locks.
+  client_connection_check_interval: '500ms',
   // A generic plan assumes ten values for "= any($1)", whatever its length.
   plan_cache_mode: 'force_custom_plan',
   // Compiling a plan takes longer than any statement.
@@ -74,8 +76,8 @@ export async function openDatabase(
     void client.close()
     client = openClient(found, CONNECT_TIMEOUT_MS, options)
   }
-  // Only the end of its connection ends a statement that is running.
-  interruption.signal.addEventListener('abort', () => client.destroy())
+  // What runs fails here at once, and ends on the server, which finds that its client has gone.
+  interruption.signal.addEventListener('abort', () => client.destroy(interruptedError()))
   return {
     sql: Object.assign(client.sql, { interruption }),
     pool: (bounds, log) => openServing(read, bounds, log),

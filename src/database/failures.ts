@@ -65,6 +65,8 @@ export function refusesMore(error: unknown): boolean {
 export const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
 export const timeoutError = () => codedError('ETIMEDOUT', 'no answer in time')
 export const closedError = () => codedError('CONNECTION_CLOSED', 'the connection was closed')
+/** Of a connection that a signal to this process has ended. */
+export const interruptedError = () => codedError('CONNECTION_INTERRUPTED', 'the command was interrupted')
 
 /** Whether there was no answer in time. */
 export const isTimeout = (error: unknown): boolean => (error as { code?: string }).code === 'ETIMEDOUT'
@@ -90,6 +92,7 @@ export function passingReason(failure: unknown): string | undefined {
 /** Why a database cannot be reached, for the log. The error's own text may quote names, and is never used. */
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: string }
+  if (code === 'CONNECTION_INTERRUPTED') return 'it was interrupted'
   if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'
   return adviceOn(error)?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
 }

@@ -25,7 +25,7 @@ export interface Server {
 }
 
 interface FindOptions {
-  /** Parameters of the server, which are left out where a pooler refuses them. */
+  /** Parameters of the server, which are left out where it or a pooler refuses them. */
   optional?: Record<string, string>
   /** Instead of that of the URL. */
   password?: PostgresUrl['login']['password']
@@ -60,6 +60,8 @@ export async function findServer(
 /** Codes after which the other attempt may succeed: no TLS offered, TLS required (pg_hba.conf), or no common cipher. */
 const ABOUT_ENCRYPTION = /^(NOT_ENCRYPTED|28000|ECONNRESET|EPROTO|CONNECTION_CLOSED|ERR_SSL_\w+)$/
 
+const INVALID_PARAMETER_VALUE = '22023'
+
 /** With and without encryption in the order of sslmode, and once more without the optional parameters. */
 async function findAt(
   url: PostgresUrl,
@@ -76,7 +78,9 @@ async function findAt(
     try {
       return await findWith({ ...optional, ...url.parameters }).catch(error => {
         // PgBouncer accepts only parameters that it restores for the next client.
-        if (error.code !== '08P01' || !/startup parameter/.test(error.message)) throw error
+        const isOfPooler = error.code === '08P01' && /startup parameter/.test(error.message)
+        // A server on Windows cannot look for clients that have gone.
+        if (!isOfPooler && error.code !== INVALID_PARAMETER_VALUE) throw error
         return findWith(url.parameters)
       })
     } catch (error) {

@@ -28,7 +28,7 @@ export async function transact<Result>(
   try {
     await db.begin('isolation level read committed', async client => {
       try {
-        await hideNothing(client)
+        await configure(client)
         const result = await work(client)
         await surviveCrash(client)
         if (interruption.isRequested) throw closedError()
@@ -50,9 +50,22 @@ export async function transact<Result>(
   return (sent as unknown as { result: Result }).result
 }
 
-/** As openDatabase() asks for; a pooler does not pass that on. */
-async function hideNothing(client: TransactionSql): Promise<void> {
-  await rowsOf(client, sql`select set_config('row_security', 'off', true)`)
+/**
+ * Sets for this transaction what openDatabase() asks for, because a pooler does not pass that on. A server on Windows does
+ * not have the second setting.
+ */
+async function configure(client: TransactionSql): Promise<void> {
+  await rowsOf(
+    client,
+    sql`
+    do $$ begin
+      set local row_security = off;
+      begin
+        set local client_connection_check_interval = '500ms';
+      exception when invalid_parameter_value then null;
+      end;
+    end $$`,
+  )
 }
 
 /**

@@ -21,11 +21,4 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
   await sql`set local jit = off`
   // A slow source leaves the transaction idle.
   await sql`set local idle_in_transaction_session_timeout = 0`
-  // The statement of a load whose client was killed would hold the lock to its end.
-  try {
-    await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
-  } catch (error) {
-    // Invalid parameter value: servers on some systems do not have this setting.
-    if ((error as { code?: string }).code !== '22023') throw error
-  }
 }

@@ -256,12 +256,12 @@ describe('other commands', () => {
     }
   })
 
-  test('migrate and refresh say that what was done stays, and can be run again', async () => {
+  test('migrate names the steps that were taken, refresh says that what was done stays, and both can be run again', async () => {
     proxy.cutAt('before COMMIT is sent', MIGRATIONS.length + 1)
     expect(await run('migrate', '--time-zone', 'Europe/Berlin', '--disclosures', 'off')).toEqual({
       code: 1,
       stdout: 'the schema is up to date\nthe time zone is now Europe/Berlin\n',
-      stderr: `axport: ${CUT}: what was done before that stays; run the same command again\n`,
+      stderr: `axport: ${CUT}: the schema is up to date; the time zone is now Europe/Berlin; the rest was not done; run the same command again\n`,
     })
     await database.sql.unsafe(`
       set session_replication_role = replica;

@@ -3,7 +3,10 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { openDatabase } from '../../src/database/database.ts'
 import { StatementTimeout } from '../../src/database/failures.ts'
+import { findServer } from '../../src/database/server.ts'
 import { statement } from '../../src/database/statement.ts'
+import { transact } from '../../src/database/transact.ts'
+import { readPostgresUrl } from '../../src/database/url.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -83,8 +86,17 @@ test('commands and requests connect without the parameters that a pooler refuses
     { ids: ['1', '2'], text: 'a"b\\c,{}' },
   ])
   expect(refused).not.toBeEmpty()
+  const interval = () => transact(opened.sql, client => client`show client_connection_check_interval`)
+  expect([...(await interval())]).toEqual([{ client_connection_check_interval: '500ms' }])
   await db.close()
   await opened.close()
+})
+
+test('commands connect without the parameters whose values a server refuses, as one on Windows does', async () => {
+  const optional = { client_connection_check_interval: '-1' }
+  const { client } = await findServer(readPostgresUrl(database.url), 10_000, { optional })
+  expect(client.size).toBe(1)
+  await client.close()
 })
 
 test('no statement is prepared if each one may run in another backend', async () => {
