@@ -125,6 +125,7 @@ export const integrationHistory = pgTable('integration_history', {
   purpose: text('purpose'),
   event: text('event').notNull(),
   changes: jsonb('changes').notNull(),
+  by: text('by'),
   role: text('role').notNull().default(sql`session_user`),
   host: text('host').notNull(),
 })

@@ -124,6 +124,11 @@ export function dropForeignSettings(environment: Environment = Bun.env): string[
     .sort()
 }
 
+/** The login name of the person at the terminal, also after sudo; undefined where there is none, as in a container. */
+export function loginName({ SUDO_USER, LOGNAME }: Environment = Bun.env): string | undefined {
+  return SUDO_USER?.trim() || LOGNAME?.trim() || undefined
+}
+
 export type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = (typeof SETTINGS)[Name] extends { read(text: string): infer Value }
   ? Value

@@ -6,10 +6,11 @@ select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', t
 
 -- A row for each event.
 --   name, purpose  as they were after the event; before it if it deleted the integration
---   event          created; described: another name, purpose or contact; scope; rotated: got another secret; disabled;
---                  enabled; deleted
+--   event          created; described: another name, purpose or contact; scope; rotated: got another secret; undone: the
+--                  rotation before it was taken back, because its secret could not be printed; disabled; enabled; deleted
 --   changes        [before, after], and for sets what was added and removed. A secret is named by its id, never by its
 --                  digest.
+--   by             the person who ran the command: the login name, or what --by says; null if neither is known
 --   role           who logged in, whatever role it took on afterwards
 --   host           where from: the address or, if the server sees none (a unix socket), the name of the machine
 create table integration_history (
@@ -20,8 +21,9 @@ create table integration_history (
   purpose text,
   event text not null
     constraint integration_history_event_known check (event in
-      ('created', 'described', 'scope', 'rotated', 'disabled', 'enabled', 'deleted')),
+      ('created', 'described', 'scope', 'rotated', 'undone', 'disabled', 'enabled', 'deleted')),
   changes jsonb not null,
+  by text,
   role text not null default session_user,
   host text not null
 );

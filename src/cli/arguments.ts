@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { UsageFailure } from '../errors.ts'
 import type { Ids } from '../integrations/scope.ts'
 import type { Limit } from '../limit.ts'
 
@@ -39,6 +40,13 @@ export function readDuration(text: string): number {
   if (!(seconds > 0 && seconds <= 90 * UNITS.d))
     throw new InvalidArgumentError('Give a duration as 30m, 24h or 7d, at most 90d.')
   return seconds
+}
+
+/** A reader of a text for people. @throws UsageFailure for none, a long one, or one of several lines */
+export const readText = (name: string) => (text: string) => {
+  const line = text.trim()
+  if (/^[^\p{Cc}\p{Zl}\p{Zp}]{1,500}$/u.test(line)) return line
+  throw new UsageFailure(`the ${name} must be a line of 1 to 500 characters, without control characters`)
 }
 
 /** A limit of what is left out or removed: "5%" or "500". */

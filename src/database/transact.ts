@@ -9,6 +9,8 @@ import { rowsOf } from './orm.ts'
 export interface CommandSql extends Sql {
   /** Ends the connections. A plain client of postgres.js has none. */
   interruption?: Interruption
+  /** The person who runs the command, for the history of integrations. */
+  by?: string | undefined
 }
 
 /**

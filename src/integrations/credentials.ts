@@ -1,11 +1,11 @@
 import { and, count, eq, gt, isNotNull, isNull, sql } from 'drizzle-orm'
 import { integrations as i, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
-import { isoOf, NOW, type Orm, orm } from '../database/orm.ts'
+import { isoOf, NOW, type Orm } from '../database/orm.ts'
 import { onlyRow } from '../database/statement.ts'
-import { type CommandSql, transact } from '../database/transact.ts'
+import type { CommandSql } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
-import { changedIds, changedValue, note } from './history.ts'
+import { changedIds, changedValue, note, transactNoted } from './history.ts'
 import { changeIntegration, type Description } from './lifecycle.ts'
 import { existing, type Ids } from './scope.ts'
 
@@ -26,8 +26,7 @@ export async function createIntegration(
   // Unique, and need not be unguessable: a client id is public.
   const clientId = randomText(24)
   const clientSecret = randomText(SECRET_LENGTH)
-  return await transact(db, async client => {
-    const tx = orm(client)
+  return await transactNoted(db, async tx => {
     const scope = {
       organizationIds: await existing(tx, 'organizations', organizations),
       productIds: await existing(tx, 'products', products),
@@ -104,16 +103,20 @@ export async function rotateSecret(
  */
 export async function undoRotation(
   db: CommandSql,
-  { clientId, clientSecret, before }: Rotated,
+  { clientId, clientSecret, oldSecretExpiresAt, before }: Rotated,
 ): Promise<void> {
   await changeIntegration(db, clientId, async (tx, integration) => {
     const ofIntegration = eq(s.integrationId, integration.id)
     const isNewest = and(eq(s.digest, sha256(clientSecret)), isNull(s.expiresAt))
     const [removed] = await tx.delete(s).where(and(ofIntegration, isNewest)).returning({ id: s.id })
     if (!removed) throw new Failure(`the secret of ${clientId} was replaced again meanwhile`)
-    await tx.delete(s).where(ofIntegration)
+    const others = await tx.delete(s).where(ofIntegration).returning({ id: s.id })
     if (before.length > 0) await tx.insert(s).overridingSystemValue().values(before)
-    await note(tx, 'rotated', integration, integration, changedIds('secrets', [String(removed.id)], []))
+    const idsOf = (secrets: { id: bigint }[]) => secrets.map(({ id }) => String(id))
+    await note(tx, 'undone', integration, integration, {
+      ...changedIds('secrets', idsOf([removed, ...others]), idsOf(before)),
+      ...changedValue('old_secret_expires_at', oldSecretExpiresAt, null),
+    })
   })
 }
 

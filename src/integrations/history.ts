@@ -3,11 +3,12 @@ import { eq, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { integrationHistory as h } from '../../db/schema.ts'
 import { isoOf, type Orm, orm } from '../database/orm.ts'
+import { type CommandSql, transact } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
 import { type ExactNumber, exactJson, exactNumber, parseExact } from './exact-ids.ts'
 
 /** What a command has done with an integration. */
-type Event = 'created' | 'described' | 'scope' | 'rotated' | 'disabled' | 'enabled' | 'deleted'
+type Event = 'created' | 'described' | 'scope' | 'rotated' | 'undone' | 'disabled' | 'enabled' | 'deleted'
 
 /** An integration at some moment: what commands can change of it, except for its secrets. */
 export interface IntegrationState {
@@ -43,10 +44,24 @@ interface HistoryEvent {
   purpose: string | null
   event: string
   changes: Changes
+  /** The person who ran the command; null if that is not known. */
+  by: string | null
   /** The role that made the change in the database. */
   role: string
   /** An address, or the name of a machine. */
   host: string | null
+}
+
+/** Runs a transaction whose events name the person who runs the command. @throws as transact() */
+export async function transactNoted<Result>(
+  db: CommandSql,
+  work: (tx: Orm) => Promise<Result>,
+): Promise<Result> {
+  return await transact(db, async client => {
+    const tx = orm(client)
+    await tx.execute(sql`select set_config('axport.by', ${db.by ?? ''}, true)`)
+    return await work(tx)
+  })
 }
 
 /**
@@ -69,6 +84,7 @@ export async function note(
   await tx.insert(h).values({
     ...{ clientId, name, purpose, event },
     changes: sql`${exactJson(changes)}::text::jsonb`,
+    by: sql`nullif(current_setting('axport.by', true), '')`,
     // Over a unix socket the server sees no address.
     host: sql`coalesce(host(inet_client_addr()), ${hostname()})`,
   })
@@ -111,6 +127,7 @@ export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEv
       purpose: h.purpose,
       event: h.event,
       changes: sql<string>`${h.changes}::text`,
+      by: h.by,
       role: h.role,
       host: h.host,
     })

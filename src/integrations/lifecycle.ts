@@ -2,9 +2,9 @@ import { eq, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { integrations as i } from '../../db/schema.ts'
 import { isoOf, NOW, type Orm, orm } from '../database/orm.ts'
-import { type CommandSql, transact } from '../database/transact.ts'
+import type { CommandSql } from '../database/transact.ts'
 import { Failure } from '../errors.ts'
-import { type IntegrationState, note } from './history.ts'
+import { type IntegrationState, note, transactNoted } from './history.ts'
 
 /** What operators note about an integration: its purpose and whom to contact. null where nothing is noted. */
 export interface Description {
@@ -40,8 +40,7 @@ export async function changeIntegration<Result>(
   clientId: string,
   work: (tx: Orm, integration: IntegrationRow) => Promise<Result>,
 ): Promise<Result> {
-  return await transact(db, async client => {
-    const tx = orm(client)
+  return await transactNoted(db, async tx => {
     const [integration] = await tx.select(COLUMNS).from(i).where(eq(i.clientId, clientId)).for('update')
     if (!integration) throw unknownIntegration(clientId)
     return await work(tx, integration)

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { cleanUp } from '../support/executable.ts'
+import { axport, cleanUp } from '../support/executable.ts'
 import { useIntegrations } from './use-integrations.ts'
 
 const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
@@ -7,7 +7,7 @@ const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 afterAll(cleanUp)
 
 describe('axport integration', () => {
-  const { integration, refused } = useIntegrations()
+  const { services, integration, refused } = useIntegrations()
 
   test('describe changes name, purpose and contact, and history has the old values', async () => {
     const options = ['--purpose', ' Recertification ', '--contact', 'hr@lakeside.example', '--json']
@@ -54,6 +54,37 @@ describe('axport integration', () => {
       }),
     ])
     expect(await refused('history', 'Nobody1')).toStartWith('the history has no integration Nobody1: ')
+  })
+
+  test('history names the login of who ran each command, before sudo, or the name of --by', async () => {
+    const as = async (env: Record<string, string>, ...args: string[]) => {
+      const options = { env: { DATABASE_URL: services.url, ...env } }
+      const { code, stdout, stderr } = await axport(['integration', ...args], options)
+      if (code !== 0) throw new Error(stderr)
+      return stdout
+    }
+    const { client_id: id } = JSON.parse(await as({ LOGNAME: 'cleo' }, 'create', 'Named', '--json'))
+    const sudo = { SUDO_USER: 'ana', LOGNAME: 'root' }
+    await as(sudo, 'describe', id, '--name', 'Renamed')
+    await as({}, 'scope', id, '--organizations', '10')
+    const by = ['--by', 'Ben Office']
+    await as(sudo, 'describe', id, '--purpose', 'Audit', ...by)
+    await as(sudo, 'scope', id, '--products', 'all', ...by)
+    await as(sudo, 'rotate', id, ...by)
+    await as(sudo, 'disable', id, ...by)
+    await as(sudo, 'enable', id, ...by)
+    await as(sudo, 'delete', id, '--yes', ...by)
+    await as(sudo, 'create', 'Other', ...by)
+    const events = JSON.parse(await integration('history', '--json'))
+    const of = (name: string) =>
+      events
+        .filter((event: { client_id: string; name: string }) => event.client_id === id || event.name === name)
+        .map((event: { by: string | null }) => event.by)
+    expect(of('Other')).toEqual(['cleo', 'ana', null, ...Array(7).fill('Ben Office')])
+    const [heading, first, ...lines] = (await integration('history', id)).split('\n')
+    expect(heading).toMatch(/ event +by +role +host /)
+    expect(first).toMatch(/ created +cleo /)
+    expect(lines.filter(line => line.includes('  Ben Office  '))).toHaveLength(6)
   })
 
   test('history says what was meant as all, since when an integration is disabled, and which secret ends', async () => {

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createIntegration, rotateSecret, undoRotation } from '../../src/integrations/credentials.ts'
+import { readHistory } from '../../src/integrations/history.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
 import { ndjsonOf, organization } from '../support/fixtures.ts'
@@ -78,6 +79,21 @@ describe('if standard output cannot be written,', () => {
     }
     expect((await getList(baseUrl, token)).status).toBe(200)
     expect((await requestToken(baseUrl, integration)).status).toBe(200)
+    const old = Number(before[0]?.id)
+    const changes = (await readHistory(services.sql, integration.clientId)).map(event => [
+      event.event,
+      event.changes,
+    ])
+    const fresh = expect.any(Number)
+    const taken = ['undone', { secrets: { added: [old], removed: [fresh] } }]
+    expect(changes.slice(1)).toEqual([
+      ['rotated', { secrets: { added: [fresh], removed: [old] } }],
+      taken,
+      ['rotated', { secrets: { added: [fresh], removed: [old] } }],
+      taken,
+      ['rotated', { secrets: { added: [fresh] }, old_secret_expires_at: [null, expect.any(String)] }],
+      ['undone', { secrets: { removed: [fresh] }, old_secret_expires_at: [expect.any(String), null] }],
+    ])
   })
 
   test('axport integration disable says that the integration was disabled', async () => {

@@ -78,6 +78,7 @@ test('only columns that may be unknown can be null', async () => {
     'export_records.seid',
     'export_state.last_import_at',
     'feeds.compared_at',
+    'integration_history.by',
     'integration_history.purpose',
     'integration_secrets.expires_at',
     'integration_secrets.last_used_at',

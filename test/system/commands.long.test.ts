@@ -32,7 +32,7 @@ describe('the commands of', () => {
       (text, [port, free]) => text.replaceAll(port, String(free)),
       pageOf('commands.md'),
     )
-    const env = { PATH: `${cwd}:${process.env.PATH}`, HOME: cwd, PORT: String(ports[3000]) }
+    const env = { PATH: `${cwd}:${process.env.PATH}`, HOME: cwd, LOGNAME: 'ana', PORT: String(ports[3000]) }
     expect(await expectTyped(page, { cwd, env })).toBeGreaterThan(40)
   })
   test('README.md end with a request that shows the loaded records', async () => {

@@ -4,9 +4,10 @@ import { createIntegration } from '../../integrations/credentials.ts'
 import { exactNumber } from '../../integrations/exact-ids.ts'
 import { deleteIntegration, describeIntegration } from '../../integrations/lifecycle.ts'
 import { addNew, type ChangedScope, changeScope } from '../../integrations/scope.ts'
-import { given, newCommand, readIds } from '../arguments.ts'
+import { given, newCommand, readIds, readText } from '../arguments.ts'
 import { changeAndReport, type Doubt, oneChange } from '../changing.ts'
 import { fieldLines, print, printJson } from '../output.ts'
+import { byOption, inNameOf } from './by.ts'
 import { deleteCommand, printCredentials, rotateCommand, shownBy, stateCommand } from './lifecycle.ts'
 import { historyCommand, listCommand, showCommand, showIntegration } from './reports.ts'
 
@@ -41,6 +42,7 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
     .option('--products <ids>', 'products it may read: 1,2 or all (default: none)', readIds)
     .addOption(textOption('purpose', 'why it reads the data, such as "Recertification in the HR system"'))
     .addOption(textOption('contact', 'the office to ask about it, such as "hr@lakeside.example"'))
+    .addOption(byOption())
     .option('--json', 'print a JSON object')
     .action(async (name, { organizations = [], products = [], ...options }) => {
       const description = { purpose: options.purpose ?? null, contact: options.contact ?? null }
@@ -50,7 +52,7 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
           'no integration was created',
           'axport integration list shows it',
         ),
-        sql => createIntegration(sql, name, organizations, products, description),
+        sql => createIntegration(inNameOf(sql, options.by), name, organizations, products, description),
         (credentials, doubt) => printCredentials(credentials, options.json, doubt),
         {
           run: (sql, { clientId }) => deleteIntegration(sql, clientId),
@@ -75,15 +77,16 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
     .option('--no-purpose', 'remove the purpose')
     .addOption(textOption('contact', 'the office to ask about it'))
     .option('--no-contact', 'remove the contact')
+    .addOption(byOption())
     .option('--json', 'print a JSON object')
-    .action(async (id, { name, purpose, contact, json }) => {
+    .action(async (id, { name, purpose, contact, by, json }) => {
       // commander gives `false` for --no-purpose and --no-contact.
       const [why, whom] = [purpose, contact].map(text => (text === false ? null : text))
       const changes = given({ name, purpose: why, contact: whom })
       if (Object.keys(changes).length === 0) return await showIntegration(id, json)
       await changeAndReport(
         changeOf(id),
-        sql => describeIntegration(sql, id, changes),
+        sql => describeIntegration(inNameOf(sql, by), id, changes),
         async (now, doubt) => {
           if (json) await printJson({ client_id: id, ...now, ...doubt })
           else if (!doubt)
@@ -96,13 +99,6 @@ const changeOf = (id: string) => oneChange('the integration was changed', 'nothi
 
 const textOption = <const Name extends string>(name: Name, help: string) =>
   new Option(`--${name} <text>`, help).argParser(readText(name))
-
-/** A reader of a text about an integration. @throws UsageFailure for none, a long one, or one of several lines */
-const readText = (name: string) => (text: string) => {
-  const line = text.trim()
-  if (/^[^\p{Cc}\p{Zl}\p{Zp}]{1,500}$/u.test(line)) return line
-  throw new UsageFailure(`the ${name} must be a line of 1 to 500 characters, without control characters`)
-}
 
 const scopeCommand = () =>
   newCommand(
@@ -121,6 +117,7 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
     .option('--add-products <ids>', 'add products: 1,2', readIds)
     .option('--remove-products <ids>', 'remove products: 1,2', readIds)
     .option('--add-new', 'add what was loaded since a set was last given as all')
+    .addOption(byOption())
     .option('--json', 'print a JSON object')
     .action(async (id, options) => {
       const { organizations, addOrganizations, removeOrganizations } = options
@@ -134,7 +131,10 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
         throw new UsageFailure('give changes, or --add-new alone: axport integration scope --help lists them')
       await changeAndReport(
         changeOf(id),
-        sql => (options.addNew ? addNew(sql, id) : changeScope(sql, id, ...changes)),
+        sql => {
+          const named = inNameOf(sql, options.by)
+          return options.addNew ? addNew(named, id) : changeScope(named, id, ...changes)
+        },
         (scope, doubt) => printScope(scope, options.json, doubt),
       )
     })

@@ -5,6 +5,7 @@ import { given, newCommand, readDuration } from '../arguments.ts'
 import { changeAndReport, type Doubt, oneChange } from '../changing.ts'
 import { confirm, requireTerminal } from '../confirm.ts'
 import { escaped, print, printJson } from '../output.ts'
+import { byOption, inNameOf } from './by.ts'
 
 /** axport integration rotate ID */
 export const rotateCommand = () =>
@@ -19,11 +20,12 @@ Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
     .argument('<id>', 'its client id')
     .option('--grace <duration>', 'keep the old secret and its tokens valid for so long: 24h', readDuration)
     .option('--force', 'rotate even while the grace of an earlier rotation lasts')
+    .addOption(byOption())
     .option('--json', 'print a JSON object')
-    .action(async (id, { grace, force, json }) => {
+    .action(async (id, { grace, force, by, json }) => {
       await changeAndReport(
         oneChange('the secret was replaced', 'the secret was not replaced', shownBy(id)),
-        sql => rotateSecret(sql, id, given({ graceSeconds: grace, force })),
+        sql => rotateSecret(inNameOf(sql, by), id, given({ graceSeconds: grace, force })),
         async (rotated, doubt) => {
           const end = rotated.oldSecretExpiresAt
           await printCredentials(rotated, json, doubt, { old_secret_expires_at: end })
@@ -67,11 +69,12 @@ export function stateCommand(name: keyof typeof STATES) {
   const [state, description] = STATES[name]
   return newCommand(name, description, `Example: axport integration ${name} BD77VoKUovcSbaUgYJQxPiOm`)
     .argument('<id>', 'its client id')
+    .addOption(byOption())
     .option('--json', 'print a JSON object')
-    .action((id, { json }) =>
+    .action((id, { by, json }) =>
       changeAndReport(
         oneChange(`the integration was ${state}`, 'nothing was changed', shownBy(id)),
-        sql => setDisabled(sql, id, name === 'disable'),
+        sql => setDisabled(inNameOf(sql, by), id, name === 'disable'),
         async (changed, doubt) => {
           if (json) await printJson({ client_id: id, state, changed, ...doubt })
           else if (!doubt) await print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`)
@@ -91,13 +94,14 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
   )
     .argument('<id>', 'its client id')
     .option('--yes', 'do not ask for the client id to confirm; required without a terminal')
-    .action(async (id, { yes }) => {
+    .addOption(byOption())
+    .action(async (id, { yes, by }) => {
       if (!yes) requireTerminal(`axport integration delete ${id}`)
       await changeAndReport(
         oneChange('the integration was deleted', 'nothing was deleted', 'axport integration list shows it'),
         async sql => {
           if (!yes) await confirmDeletion(sql, id)
-          return await deleteIntegration(sql, id)
+          return await deleteIntegration(inNameOf(sql, by), id)
         },
         async (name, doubt) => {
           if (!doubt) await print(`deleted ${escaped(name)} (${id})\n`)

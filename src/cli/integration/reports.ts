@@ -88,7 +88,8 @@ export const historyCommand = () =>
     'history',
     'Show what commands did with integrations, deleted ones too.',
     `Each command writes its entry in the transaction of its change. Changes made with SQL are not in the
-history. The database refuses to change or remove entries. They have no secrets.
+history. The database refuses to change or remove entries. They have no secrets. "by" is the login
+name of who ran the command, before sudo, or what --by said.
 
 Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
   )
@@ -100,10 +101,10 @@ Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
       if (events.length === 0)
         return await print('There was no integration yet: axport integration create NAME makes one.\n')
       await printTable(
-        ['time', 'client id', 'name', 'event', 'role', 'host', 'what changed'],
-        events.map(({ at, client_id, name, event, role, host, changes }) => {
+        ['time', 'client id', 'name', 'event', 'by', 'role', 'host', 'what changed'],
+        events.map(({ at, client_id, name, event, by, role, host, changes }) => {
           const changed = describeChanges(changes).join('; ')
-          return [at, client_id, name, event, role, host ?? '', changed]
+          return [at, client_id, name, event, by ?? '', role, host ?? '', changed]
         }),
       )
     })
