@@ -40,7 +40,8 @@ export const SETTINGS = {
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
-    meaning: 'Connections of each process to Postgres at most; plus, briefly, one that checks silent ones.',
+    meaning:
+      'Connections of each process to Postgres at most; plus, briefly, one that checks silent or blocked ones.',
     read: wholeNumber(1, 1000),
   },
   HOST: {

@@ -18,9 +18,10 @@ function tryPort(host: string, port: number): number {
   return free
 }
 
-/** "http://host:port", or https. */
+/** "http://host:port", or https. Bun takes "*" for every address, and an IPv6 address in brackets. */
 export function urlOf({ host, port }: Address, isEncrypted = false): string {
-  return `http${isEncrypted ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const address = host === '*' ? '::' : host.replace(/^\[(.*)\]$/, '$1')
+  return `http${isEncrypted ? 's' : ''}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
 /** The one-line error for an address that cannot be listened on; an unknown error comes back as it is. */

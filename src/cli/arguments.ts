@@ -38,7 +38,7 @@ export function readDuration(text: string): number {
   const [, amount, unit] = /^(\d{1,7})([smhd])$/.exec(text.trim()) ?? []
   const seconds = Number(amount) * UNITS[unit as keyof typeof UNITS]
   if (!(seconds > 0 && seconds <= 90 * UNITS.d))
-    throw new InvalidArgumentError('Give a duration as 30m, 24h or 7d, at most 90d.')
+    throw new InvalidArgumentError('Give a duration as 30s, 5m, 24h or 7d, at most 90d.')
   return seconds
 }
 

@@ -64,18 +64,19 @@ export interface Undo<Result> {
  * Runs a transaction, and reports its result, also if nobody knows whether it was committed: a new secret is shown only
  * once.
  * @param undo for a result that must reach somebody
+ * @param doneOf what was done, if that depends on the result
  */
 export async function changeAndReport<Result>(
   change: Change,
   work: (sql: CommandSql) => Promise<Result>,
   report: (result: Result, doubt: Doubt | undefined, sql: CommandSql) => Promise<void>,
-  undo?: Undo<Result>,
+  { undo, doneOf = () => change.done }: { undo?: Undo<Result>; doneOf?(result: Result): string } = {},
 ): Promise<void> {
   await changing(change, interruption =>
     withDatabase(async ({ sql }) => {
       const { result, failure } = await settled(work(sql))
       try {
-        const done = interruption.commit === 'done' && !undo ? change.done : undefined
+        const done = interruption.commit === 'done' && !undo ? doneOf(result) : undefined
         await reportOf(done, report(result, failure && { committed: null }, sql))
       } catch (error) {
         // What nobody knows is more than what could not be printed.

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { stringify } from 'csv-stringify/sync'
 import type { Sql } from 'postgres'
 import { describeAhead, readCoverage } from '../disclosures/coverage.ts'
-import type { DisclosureFilter, Moment } from '../disclosures/disclosure-filter.ts'
+import { type DisclosureFilter, type Moment, requirePeriod } from '../disclosures/disclosure-filter.ts'
 import { type Disclosure, eachDisclosure } from '../disclosures/each-disclosure.ts'
 import { listRecipients } from '../disclosures/recipients.ts'
 import { isDay } from '../parameters.ts'
@@ -41,6 +41,7 @@ Example: axport disclosures --user 501 --since 90d`,
         const show = form.csv || form.json ? (text: string) => process.stderr.write(text) : print
         const userId = email === undefined ? user : await findOne(sql, email, show)
         const filter: DisclosureFilter = given({ userId, clientId: integration, since, until })
+        await requirePeriod(sql, filter)
         await (each ? printEach : printSummary)(sql, filter, form)
         await noteCoverage(sql)
         if (userId !== undefined) await showProctored(sql, filter, show)

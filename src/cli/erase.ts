@@ -125,32 +125,30 @@ async function confirmErasure(sql: Sql, userId: string): Promise<void> {
 }
 
 async function readmit(userId: string, { json }: Options): Promise<void> {
+  const removed = `the tombstone of user ${userId} was removed`
+  const missing = `user ${userId} has no tombstone: nothing was changed`
   await changeAndReport(
-    oneChange(
-      `the tombstone of user ${userId} was removed`,
-      'nothing was changed',
-      `axport erase ${userId} --dry-run shows it`,
-    ),
+    oneChange(removed, 'nothing was changed', `axport erase ${userId} --dry-run shows it`),
     async sql => {
       await requireCurrentSchema(sql)
       return await removeTombstone(sql, userId, onWait)
     },
     async (erasedAt, doubt) => {
-      const removed = doubt ? null : erasedAt !== null
       if (json)
         return printJson({
           user_id: exactNumber(userId),
-          tombstone_removed: removed,
+          tombstone_removed: doubt ? null : erasedAt !== null,
           erased_at: erasedAt,
           ...doubt,
         })
       if (doubt) return
-      if (erasedAt === null) return print(`user ${userId} has no tombstone: nothing was changed\n`)
+      if (erasedAt === null) return print(`${missing}\n`)
       return print(
         `the tombstone of user ${userId}, who was erased at ${erasedAt}, is removed: the next import that has the ` +
           'person brings the person back; a feed needs --full once\n',
       )
     },
+    { doneOf: erasedAt => (erasedAt === null ? missing : removed) },
   )
 }
 

@@ -28,10 +28,13 @@ Examples: ADMIN_PORT=3001 axport health
     .action(async ({ wait = 0, process: pid, json }) => {
       const url = readyUrl()
       const end = performance.now() + wait * 1000
-      let found = await ask(url)
-      while (!found.ready && performance.now() < end && !(pid && hasEnded(pid))) {
+      const restMs = () => end - performance.now()
+      // A service that does not answer takes none of the time past the end of --wait.
+      const askInTime = () => ask(url, wait > 0 ? Math.min(ANSWER_TIMEOUT_MS, restMs()) : ANSWER_TIMEOUT_MS)
+      let found = await askInTime()
+      while (!found.ready && restMs() > INTERVAL_MS && !(pid && hasEnded(pid))) {
         await Bun.sleep(INTERVAL_MS)
-        found = await ask(url)
+        found = await askInTime()
       }
       if (json && found.answer) await print(`${JSON.stringify(found.answer)}\n`)
       if (!found.ready) throw new Failure(`not ready: ${found.why}`)
@@ -54,17 +57,17 @@ function readyUrl(): string {
     throw new Failure('ADMIN_PORT is not set: set it as it is set for the service, as ADMIN_PORT=3001')
   const host = setting('ADMIN_HOST')
   // An address for listening everywhere is none to connect to.
-  const reachable = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  const reachable = { '0.0.0.0': '127.0.0.1', '*': '127.0.0.1', '::': '::1', '[::]': '::1' }[host] ?? host
   return `${urlOf({ host: reachable, port })}/ready`
 }
 
 type Found = { ready: true; answer: Readiness } | { ready: false; answer?: Readiness; why: string }
 
-async function ask(url: string): Promise<Found> {
+async function ask(url: string, timeoutMs: number): Promise<Found> {
   let answer: Readiness
   try {
     // The service is on this machine: no proxy of the environment leads there.
-    const response = await fetch(url, { proxy: false, signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
+    const response = await fetch(url, { proxy: false, signal: AbortSignal.timeout(Math.max(1, timeoutMs)) })
     answer = (await response.json()) as Readiness
     if (!Array.isArray(answer.checks)) throw new Error('no checks')
   } catch (error) {

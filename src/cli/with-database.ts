@@ -6,6 +6,9 @@ import type { Interruption } from '../interruption.ts'
 
 type Work<Result> = (database: Database) => Promise<Result>
 
+/** One runs the statements. While a migration waits for a lock, the other one asks who holds it. */
+const LEAST_CONNECTIONS = 2
+
 /**
  * Runs work on DATABASE_URL with any schema, or none, and closes the database.
  * @param interruption of a command that writes: see changing()
@@ -14,7 +17,8 @@ export async function withAnySchema<Result>(
   work: Work<Result>,
   interruption?: Interruption,
 ): Promise<Result> {
-  const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'), interruption)
+  const size = Math.max(LEAST_CONNECTIONS, setting('DATABASE_POOL_SIZE'))
+  const database = await openDatabase(databaseUrl, size, interruption)
   try {
     return await work(database)
   } finally {

@@ -112,7 +112,7 @@ function readAddresses(host = '', port = ''): ServerAddress[] {
 }
 
 function addressOf(host: string, text: string | undefined): ServerAddress {
-  const port = Number(text || 5432)
+  const port = /^\d*$/.test(text ?? '') ? Number(text || 5432) : Number.NaN
   if (!(port >= 1 && port <= 65_535) || host.includes('@')) throw new Failure(NOT_A_URL)
   return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }
 }

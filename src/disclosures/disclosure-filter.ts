@@ -2,7 +2,8 @@ import { and, eq, type SQL, sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { disclosures as d, exportState, integrationHistory as h, integrations as i } from '../../db/schema.ts'
 import { rowsOf } from '../database/orm.ts'
-import { Failure } from '../errors.ts'
+import { onlyRow } from '../database/statement.ts'
+import { Failure, UsageFailure } from '../errors.ts'
 
 /** What disclosures are asked for. A field that is left out matches everything. */
 export interface DisclosureFilter {
@@ -75,6 +76,19 @@ const showsProctoredBy = (userId: string): SQL => sql`(
   )`
 
 const MAX_INTEGER = 2n ** 31n - 1n
+
+/** @throws UsageFailure for a time that ends before it begins: it would have been taken for one without answers */
+export async function requirePeriod(db: Sql, { since, until }: DisclosureFilter): Promise<void> {
+  if (since === undefined || until === undefined) return
+  const { isEmpty } = onlyRow(
+    await rowsOf<{ isEmpty: boolean }>(
+      db,
+      sql`select ${instant(until, 1)} <= ${instant(since, 0)} as "isEmpty"`,
+    ),
+  )
+  if (isEmpty)
+    throw new UsageFailure('--until is before --since: give a later --until, or an earlier --since')
+}
 
 /** @throws Failure for a client id that no integration ever had: a mistyped one would have been shown nothing */
 export async function requireKnownIntegration(db: Sql, { clientId }: DisclosureFilter): Promise<void> {

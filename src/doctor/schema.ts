@@ -39,7 +39,7 @@ export async function whenLastLoaded(db: Db): Promise<Outcome> {
   const [state] = await orm(db)
     .select({
       at: isoOf(s.lastImportAt) as SQL<string | null>,
-      ago: sql<string>`date_trunc('minute', now() - ${s.lastImportAt})::text`,
+      ago: sql<string>`date_trunc('second', now() - ${s.lastImportAt})::text`,
     })
     .from(s)
   return ok(state?.at ? `${state.at}, ${state.ago} ago` : 'none yet by axport import')

@@ -34,6 +34,7 @@ export async function startBulkLoad(sql: TransactionSql, assessments: number) {
       if (isRestoredLast === isLast) await sql.unsafe(restore)
   }
   return {
+    hasPutOff: objects.length > 0,
     /** Whether the table and those that belong to it were empty, and have no keys now: plain inserts will do. */
     isEmpty: (table: 'users' | 'assessments') => empty.includes(table),
     /** Checks, builds and renders what was put off. Building indexes follows the last call of `onRendered`. */

@@ -29,7 +29,7 @@ export async function writeChanges(
   await upsert(sql, 'user', bulkLoad.isEmpty('users'))
   await deleteAssessments(sql)
   await applyAssessments(sql, bulkLoad.isEmpty('assessments'), total, onProgress)
-  onProgress({ phase: 'indexing' })
+  if (bulkLoad.hasPutOff) onProgress({ phase: 'indexing' })
   await bulkLoad.finish((done, total) =>
     onProgress(done < total ? { phase: 'rendering', done, total } : { phase: 'indexing' }),
   )

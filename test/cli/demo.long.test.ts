@@ -125,9 +125,13 @@ describe('axport demo', () => {
     expect([isAlive(goesOn), readdirSync(other)]).toEqual([false, []])
   })
 
-  test('puts its folder into /tmp if a socket in TMPDIR would have too long a path', async () => {
-    const temporary = join(openFolder(), 'x'.repeat(100))
-    mkdirSync(temporary)
+  test.each([
+    ['too long a path', 'x'.repeat(100)],
+    ['a comma in its path', 'a,b'],
+  ])('puts its folder into /tmp if a socket in TMPDIR would have %s', async (_, name) => {
+    const temporary = join(openFolder(), name)
+    mkdirSync(temporary, { mode: 0o777 })
+    chmodSync(temporary, 0o777)
     const running = demo({ TMPDIR: temporary })
     await running.shows(
       /^DATABASE_URL=postgres:\/\/postgres@\/postgres\?host=\/(private\/)?tmp\/axport-postgres-\w+ /m,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { axport, cleanUp } from '../support/executable.ts'
+import { axport, cleanUp, errorLine } from '../support/executable.ts'
 import { getList, newToken, provision, refusal, succeed, useTwoServices } from '../support/operator.ts'
 
 afterAll(cleanUp)
@@ -65,6 +65,18 @@ describe('while services run, axport disclosures', () => {
       'at,client_id,request_id,address,name,purpose,filters,key',
       `${each[0].at},${clientId},${each[0].request_id},127.0.0.1,${name},Renewal,,${each[0].key}`,
     ])
+    for (const [since, until] of [
+      ['2026-03-02', '2026-03-01'],
+      ['30d', '90d'],
+      ['1d', '2026-03-01'],
+    ] as const) {
+      const args = ['disclosures', '--since', since, '--until', until]
+      const finished = await axport(args, { env: { DATABASE_URL: services.url } })
+      expect(errorLine(finished, 2)).toStartWith('--until is before --since: ')
+    }
+    expect(await disclosures('--since', '2026-03-01', '--until', '2026-03-01')).toBe(
+      'The record has no such answer.\n',
+    )
     expect(await refusal(services.url, 'disclosures', '--integration', 'Nobody1')).toStartWith(
       'there never was',
     )

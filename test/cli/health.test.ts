@@ -12,7 +12,7 @@ const health = (env: Record<string, string>, ...args: string[]) => axport(['heal
 test('axport health exits with 0 while the service is ready', async () => {
   const running = await world.serve()
   const { port } = new URL(running.admin)
-  for (const ADMIN_HOST of ['', '127.0.0.1', '0.0.0.0'])
+  for (const ADMIN_HOST of ['', '127.0.0.1', '0.0.0.0', '*'])
     expect(await health({ ADMIN_HOST, ADMIN_PORT: port, PGPASSWORD: 'of another program' })).toEqual({
       code: 0,
       stdout: 'ready\n',
@@ -54,6 +54,16 @@ test('axport health does not take another server for the service', async () => {
   expect(errorLine(await health({ ADMIN_PORT: String(other.port) }), 1)).toEndWith(
     'does not answer as axport does',
   )
+})
+
+test('axport health --wait waits no longer for a service that does not answer', async () => {
+  const answer = async () => {
+    await Bun.sleep(10_000)
+    return Response.json({ ready: true, checks: [] })
+  }
+  using slow = Bun.serve({ port: 0, idleTimeout: 30, fetch: answer })
+  const env = { ADMIN_PORT: String(slow.port) }
+  expect(errorLine(await health(env, '--wait', '1s'), 1)).toEndWith('does not answer')
 })
 
 test('axport health --wait waits until a service that starts is ready, and gives up when its time or the process is over', async () => {

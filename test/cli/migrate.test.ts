@@ -9,30 +9,33 @@ import { until } from '../support/until.ts'
 setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
-test('migrate prints on standard error which sessions hold the locks it waits for, and continues when they are released', async () => {
-  const { url, drop } = await emptyDatabase()
-  const sql = postgres(url, { max: 2, onnotice: () => {} })
-  await migrate(sql, MIGRATIONS.slice(0, 3))
-  const running = await sql.begin(async writer => {
-    await writer`set local application_name = 'nightly'`
-    await writer`lock table organizations in row exclusive mode`
-    const running = await start(['migrate'], { env: { DATABASE_URL: url } })
-    await until('it waits', () => running.stderr() !== '')
-    expect(running.stdout()).toBe('')
-    return running
-  })
-  const { code, stdout, stderr } = await running.finished
-  const applied = MIGRATIONS.slice(3).map(({ name }) => name)
-  expect({ code, stdout }).toEqual({
-    code: 0,
-    stdout: `applied ${applied.join(', ')}\nexecutables whose schema is ${schemaNumber(MIGRATIONS)} or newer can still serve\n`,
-  })
-  expect(stderr).toMatch(
-    /^waiting for locks of nightly \(pid \d+, idle in transaction, since [^ ]+Z\); trying again in 2 s\n$/,
-  )
-  await sql.end()
-  await drop()
-})
+test.each(['', '1'])(
+  'migrate with DATABASE_POOL_SIZE=%s prints on standard error which sessions hold the locks it waits for, and continues when they are released',
+  async DATABASE_POOL_SIZE => {
+    const { url, drop } = await emptyDatabase()
+    const sql = postgres(url, { max: 2, onnotice: () => {} })
+    await migrate(sql, MIGRATIONS.slice(0, 3))
+    const running = await sql.begin(async writer => {
+      await writer`set local application_name = 'nightly'`
+      await writer`lock table organizations in row exclusive mode`
+      const running = await start(['migrate'], { env: { DATABASE_URL: url, DATABASE_POOL_SIZE } })
+      await until('it waits', () => running.stderr() !== '')
+      expect(running.stdout()).toBe('')
+      return running
+    })
+    const { code, stdout, stderr } = await running.finished
+    const applied = MIGRATIONS.slice(3).map(({ name }) => name)
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `applied ${applied.join(', ')}\nexecutables whose schema is ${schemaNumber(MIGRATIONS)} or newer can still serve\n`,
+    })
+    expect(stderr).toMatch(
+      /^waiting for locks of nightly \(pid \d+, idle in transaction, since [^ ]+Z\); trying again in 2 s\n$/,
+    )
+    await sql.end()
+    await drop()
+  },
+)
 
 test('migrate asks for the time zone of a new database, and changes nothing without a usable one', async () => {
   const { url, drop } = await emptyDatabase()

@@ -71,6 +71,14 @@ test('axport pull --fail-if-empty exits with 1, also into standard output', asyn
   )
 })
 
+test('axport pull --timeout takes seconds', async () => {
+  using silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
+  const there = ['--base-url', `http://127.0.0.1:${silent.port}`]
+  const times = ['--timeout', '1s', '--retry-for', '1s']
+  const finished = await axport(stage.pulling('x.ndjson', ...there, ...times), { env: stage.env })
+  expect(errorLine(finished, 1)).toEndWith('did not finish an answer within 1 s; gave up after 1 attempt')
+})
+
 test('axport pull reports a wrong secret in one line without the secret', async () => {
   const finished = await axport(stage.pulling('x.ndjson'), { env: { AXPORT_CLIENT_SECRET: 'Wr0ngSecret' } })
   expect(errorLine(finished, 1)).toBe(

@@ -84,10 +84,16 @@ describe('axport serve', () => {
   })
 
   test('listens on every address or on IPv6 if HOST says so', async () => {
-    for (const HOST of ['0.0.0.0', '::1']) {
+    for (const [HOST, shown] of [
+      ['0.0.0.0', '0.0.0.0'],
+      ['*', '[::]'],
+      ['::1', '[::1]'],
+      ['[::1]', '[::1]'],
+    ] as const) {
       const server = await world.serve([], { HOST })
       const { port } = new URL(server.url)
-      const reached = HOST === '::1' ? server.url : `http://127.0.0.1:${port}`
+      expect(server.url).toBe(`http://${shown}:${port}`)
+      const reached = shown === '[::1]' ? server.url : `http://127.0.0.1:${port}`
       expect((await send(reached, LIST)).status).toBe(401)
       await server.end()
     }

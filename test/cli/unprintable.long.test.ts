@@ -112,13 +112,14 @@ describe('if standard output cannot be written,', () => {
     for (const [args, what] of [
       [`integration describe ${clientId} --purpose Renewal`, 'the integration was changed'],
       [`integration scope ${clientId} --products 1 --json`, 'the integration was changed'],
-      [`integration enable ${clientId}`, 'the integration was enabled'],
+      [`integration enable ${clientId}`, 'the integration is already enabled'],
       [`integration delete ${clientId} --yes`, 'the integration was deleted'],
       ['import file.ndjson', 'all was loaded'],
       ['import file.ndjson --json', 'all was loaded'],
       ['refresh', 'all was refreshed'],
       ['erase 4711 --yes', 'user 4711 was erased'],
       ['erase 4711 --remove-tombstone --json', 'the tombstone of user 4711 was removed'],
+      ['erase 4711 --remove-tombstone', 'user 4711 has no tombstone: nothing was changed'],
     ] as const)
       expect([args, await done(args, { folder })]).toEqual([args, what])
     expect(await services.sql`select from organizations where id = 13`).toHaveLength(1)

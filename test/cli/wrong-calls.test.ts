@@ -9,7 +9,7 @@ afterAll(cleanUp)
 
 const NOT_A_COUNT = (text: string) =>
   new RegExp(`^'sample ${text}': Give a whole number from 0 to 100000000\\. .*--help`)
-const NOT_A_GRACE = /Give a duration as 30m, 24h or 7d, at most 90d\.$/
+const NOT_A_GRACE = /Give a duration as 30s, 5m, 24h or 7d, at most 90d\.$/
 const NO_CHANGE = /^give changes, or --add-new alone: axport integration scope --help lists them$/
 const A_LINE = 'must be a line of 1 to 500 characters, without control characters'
 
@@ -156,6 +156,7 @@ const PULLS: [options: string[], line: RegExp][] = [
   [['--legacy-record', 'maybe'], /Give true or false\.$/],
   [['--sort', 'name'], /Give one of certified_on, user_name, proctor_name, product_name\.$/],
   [['--order', 'up'], /Give one of ASC, DESC\.$/],
+  [['--timeout', '3'], /Give a duration as 30s, 5m, 24h or 7d, at most 90d\.$/],
   [['--timeout', '0s'], /Give a duration/],
   [['--retry-for', '5'], /Give a duration/],
   [['--client-secret', 'x'], /unknown option '--client-secret'/],

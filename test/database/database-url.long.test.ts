@@ -29,6 +29,14 @@ describe('DATABASE_URL', () => {
     expect(addresses('postgres:///d')).toEqual([{ host: 'localhost', port: 5432 }])
   })
 
+  test.each(['5e3', '0x50', '+5432', '5432.0', '%205432', '-1', '0', '65536'])(
+    'has a port of digits alone, which %s is not',
+    port => {
+      for (const url of [`postgres://h:${port}/d`, `postgres:///d?host=h&port=${port}`])
+        expect(() => readPostgresUrl(url)).toThrow('DATABASE_URL (or what DATABASE_URL_FILE holds) must be')
+    },
+  )
+
   test('may have the hosts after the "?", as in libpq for the folder of a socket', () => {
     const { addresses, parameters } = readPostgresUrl('postgres:///d?host=/run/postgresql,two&port=6000')
     expect(addresses).toEqual([{ path: '/run/postgresql/.s.PGSQL.6000' }, { host: 'two', port: 6000 }])

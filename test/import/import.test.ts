@@ -55,6 +55,12 @@ const documents = async (sql: Sql) =>
 describe('an import', () => {
   const database = useDatabase()
 
+  test('that puts no index off reports none that it builds', async () => {
+    const phases = new Set<string>()
+    await importText(database.sql, EXAMPLE, { onProgress: ({ phase }) => phases.add(phase) })
+    expect([...phases]).toEqual(['reading', 'queueing', 'checking', 'loading', 'tidying'])
+  })
+
   async function loaded(...lines: object[]): Promise<Record<string, number[]>> {
     expect(await importLines(database.sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
     return await partsOf(database.sql)

@@ -31,6 +31,8 @@ describe('the file of a query', () => {
     ['several semicolons', "select ';';\n;"],
     ['a comment after the semicolon', "select ';'; -- all; of them"],
     ['a comment in a block after it', "select ';'; /* all;\nof them */ -- x\n"],
+    ['nested comments after it', "select ';'; /* all; /* of; */ them; */ /* /**/; */"],
+    ['nested comments in it', "select /* a /* b */ '; */ ';' -- /*\n;"],
     ['a comment before it', "select ';' -- x;\n;\n"],
     ['CRLF', "select\r\n';'; -- x\r\n\r\n"],
     ['CR', "select\r';'; -- x\r;\r"],
@@ -54,7 +56,10 @@ describe('the file of a query', () => {
     expect(lineAt(query, statement, statement.indexOf('x') + 1)).toBe(3)
   })
 
-  test.each(['', ' \r\n', ';', '\ufeff;', '; -- nothing'])('is refused if it has no query: %j', text => {
-    expect(() => read(text)).toThrow('products.sql is empty: write a select into it')
-  })
+  test.each(['', ' \r\n', ';', '\ufeff;', '; -- nothing', '/* a /* b */ c */;'])(
+    'is refused if it has no query: %j',
+    text => {
+      expect(() => read(text)).toThrow('products.sql is empty: write a select into it')
+    },
+  )
 })

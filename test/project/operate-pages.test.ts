@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { version } from '../../package.json'
-import { databaseUrl } from '../../src/config.ts'
+import { databaseUrl, dropForeignSettings } from '../../src/config.ts'
 import { compatibleWith, MIGRATIONS, schemaNumber } from '../../src/database/migrations.ts'
 import { codeUnder, pageOf } from '../support/document.ts'
 
@@ -29,6 +30,14 @@ describe('docs/operate/troubleshoot.md', () => {
     expect(message).not.toBe('')
     expect(() => databaseUrl({ DATABASE_URL: 'postgres://one', DATABASE_URL_FILE: '/two' })).toThrow(message)
   })
+})
+
+test('no unit sets a variable that axport ignores with a warning', () => {
+  const folder = join(import.meta.dir, '../../docs/operate/systemd')
+  const units = [...new Bun.Glob('**/*').scanSync(folder)].map(name => pageOf(join('systemd', name)))
+  const names = units.flatMap(unit => [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, name]) => name))
+  expect(names).toContain('DATABASE_URL_FILE')
+  expect(dropForeignSettings(Object.fromEntries(names.map(name => [name, 'set'])))).toEqual([])
 })
 
 describe('docs/operate/backup.md', () => {

@@ -55,9 +55,11 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
         sql => createIntegration(inNameOf(sql, options.by), name, organizations, products, description),
         (credentials, doubt) => printCredentials(credentials, options.json, doubt),
         {
-          run: (sql, { clientId }) => deleteIntegration(sql, clientId),
-          undone: 'the integration was deleted again',
-          otherwise: ({ clientId }) => `axport integration delete ${clientId}`,
+          undo: {
+            run: (sql, { clientId }) => deleteIntegration(sql, clientId),
+            undone: 'the integration was deleted again',
+            otherwise: ({ clientId }) => `axport integration delete ${clientId}`,
+          },
         },
       )
     })

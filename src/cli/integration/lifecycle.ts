@@ -33,9 +33,11 @@ Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
           if (!json && !doubt) process.stderr.write(`The old secret and its tokens ${state}.\n`)
         },
         {
-          run: (sql, rotated) => undoRotation(sql, rotated),
-          undone: 'the secrets are as they were before',
-          otherwise: () => `axport integration rotate ${id} --force makes another one`,
+          undo: {
+            run: (sql, rotated) => undoRotation(sql, rotated),
+            undone: 'the secrets are as they were before',
+            otherwise: () => `axport integration rotate ${id} --force makes another one`,
+          },
         },
       )
     })
@@ -79,6 +81,7 @@ export function stateCommand(name: keyof typeof STATES) {
           if (json) await printJson({ client_id: id, state, changed, ...doubt })
           else if (!doubt) await print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`)
         },
+        { doneOf: changed => `the integration ${changed ? 'was' : 'is already'} ${state}` },
       ),
     )
 }

@@ -87,13 +87,17 @@ export function newPlace(given?: Programs): Place {
   }
 }
 
-/** The folder for temporary files; or /tmp, if a socket there has too long a path, or the user may not enter it. */
+/**
+ * The folder for temporary files; or /tmp, if a socket there has too long a path, or one with a comma, which separates the
+ * hosts of a URL, or if the user may not enter it.
+ */
 function temporaryFolder(user: User | undefined): string {
   for (const path of [tmpdir(), '/tmp']) {
     if (!existsSync(path)) continue
     const folder = realpathSync(path)
     const socket = socketPath(join(folder, 'axport-postgres-XXXXXX'), 65_535)
-    if (Buffer.byteLength(socket) <= MAX_SOCKET_PATH && (!user || isOpenToAll(folder))) return folder
+    const canBeInUrl = Buffer.byteLength(socket) <= MAX_SOCKET_PATH && !socket.includes(',')
+    if (canBeInUrl && (!user || isOpenToAll(folder))) return folder
   }
   throw new Failure(
     'a temporary Postgres needs a folder with a short path that all users may write to: set TMPDIR',

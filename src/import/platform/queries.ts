@@ -66,15 +66,40 @@ const AFTER = '\n) to stdout (format csv, header)'
 /** The statement that gives the rows of a query as CSV. */
 export const rowsStatement = ({ text }: Query): string => BEFORE + withoutEnd(text) + AFTER
 
-/** What SQL is made of, as far as a semicolon may stand in it: texts, names, comments, blanks, and any other character. */
-const TOKENS = /'[^']*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|(?<comment>--[^\r\n]*|\/\*[\s\S]*?\*\/|\s+)|[\s\S]/g
+/**
+ * What SQL is made of, as far as a semicolon may stand in it: texts, names, comments, blanks, and any other character. A
+ * comment in a block is only its beginning.
+ */
+const TOKENS = /'[^']*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|(?<blank>--[^\r\n]*|\/\*|\s+)|[\s\S]/g
 
 /** The text without the semicolons at its end, which would end the statement around it. Comments may stand after them. */
 function withoutEnd(text: string): string {
-  const tokens = [...text.replace(/^\ufeff+/, '').matchAll(TOKENS)]
-  const last = tokens.findLastIndex(({ 0: token, groups }) => token !== ';' && groups?.comment === undefined)
+  const tokens = tokensOf(text.replace(/^\ufeff+/, ''))
+  const last = tokens.findLastIndex(({ token, isBlank }) => token !== ';' && !isBlank)
   if (last === -1) return ''
-  return tokens.map(([token], index) => (index > last && token === ';' ? '' : token)).join('')
+  return tokens.map(({ token }, index) => (index > last && token === ';' ? '' : token)).join('')
+}
+
+function tokensOf(text: string): { token: string; isBlank: boolean }[] {
+  const tokens = []
+  for (let at = 0; at < text.length; ) {
+    TOKENS.lastIndex = at
+    const { 0: begun, groups } = TOKENS.exec(text) as RegExpExecArray
+    const token = begun === '/*' ? text.slice(at, endOfBlock(text, at)) : begun
+    tokens.push({ token, isBlank: groups?.blank !== undefined })
+    at += token.length
+  }
+  return tokens
+}
+
+/** Where the comment in a block ends that begins at an index. Such comments may be nested. */
+function endOfBlock(text: string, from: number): number {
+  let depth = 0
+  for (const { 0: mark, index } of text.slice(from).matchAll(/\/\*|\*\//g)) {
+    depth += mark === '/*' ? 1 : -1
+    if (depth === 0) return from + index + mark.length
+  }
+  return text.length
 }
 
 /**
