@@ -60,6 +60,8 @@ interface Connection {
   backend: Backend | undefined
   /** When the server was last heard, by performance.now(). */
   heardAt: number
+  /** Whether pg_stat_activity of the server that the watchdog asks has had its process. */
+  wasSeen: boolean
 }
 
 /** A statement that postgres.js was given. */
@@ -116,6 +118,17 @@ export class Client {
   /** Their processes. */
   get pids(): number[] {
     return [...this.#connections].flatMap(({ backend }) => backend?.pid ?? [])
+  }
+
+  /** Those of these connections that were seen in pg_stat_activity. */
+  get seen(): number[] {
+    return [...this.#connections].flatMap(({ backend, wasSeen }) => (wasSeen && backend ? backend.pid : []))
+  }
+
+  /** Notes which processes were seen there. */
+  noteSeen(pids: number[]): void {
+    for (const connection of this.#connections)
+      if (connection.backend && pids.includes(connection.backend.pid)) connection.wasSeen = true
   }
 
   /** When the server was last heard on an open connection. */
@@ -218,7 +231,8 @@ export class Client {
 
   /** Listens to a socket before postgres.js does. */
   #attend(socket: Socket): Socket {
-    const connection: Connection = { socket, backend: undefined, heardAt: Number.NEGATIVE_INFINITY }
+    const heardAt = Number.NEGATIVE_INFINITY
+    const connection: Connection = { socket, backend: undefined, heardAt, wasSeen: false }
     this.#connections.add(connection)
     const readBackend = backendReader()
     let lastWords: Error | undefined

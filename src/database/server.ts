@@ -149,16 +149,18 @@ export async function measure(server: Server, most: number, timeoutMs: number): 
 }
 
 /**
- * Of the silent statements of a client, ends those that will never get an answer, with their connections: a network has
+ * Notes which processes of a client this server has. Of the silent statements of the client, ends those that will never get an answer, with their connections: a network has
  * dropped them, and their process has finished, has never got the statement, or cannot send its answer.
  * @param silentMs for how long the process must have waited for its client
  */
 export async function cutStale(server: Server, client: Client, silentMs: number): Promise<void> {
   const silent = client.silent(silentMs)
-  if (silent.length === 0) return
-  const rows = await inTime(silentMs, server.client.sql.unsafe(activityOf(client.pids)))
-  // Behind one address are several servers, and this is another one.
-  if (rows.length === 0) return
+  const { pids, seen } = client
+  if (silent.length === 0 && seen.length === pids.length) return
+  const rows = await inTime(silentMs, server.client.sql.unsafe(activityOf(pids)))
+  client.noteSeen(rows.map(({ pid }) => pid as number))
+  // Behind one address may be several servers, and this may be another one, which has never had these processes.
+  if (rows.length === 0 && seen.length === 0) return
   const waitedMs = new Map(rows.map(({ pid, waited }) => [pid as number, Number(waited ?? 0)]))
   // Their answers may have arrived with this one, and wait to be read.
   await Bun.sleep(READ_GRACE_MS)

@@ -1,4 +1,5 @@
 import { singleFlight } from '../single-flight.ts'
+import { READ_GRACE_MS } from '../timeouts.ts'
 import type { PoolBounds, StateLog } from './bounds.ts'
 import type { Client } from './client.ts'
 import { DatabaseUnavailable, isTimeout, reasonOf, refusesMore } from './failures.ts'
@@ -129,7 +130,10 @@ export class Watchdog {
     const failure = await errorOf(stateOf(server.client, server.start.url.target, SILENCE_MS))
     if (!failure && isSame(this.discovery.readUrl(), current.url)) return await this.#tend(current)
     try {
-      await this.#use(await this.#find(FIND_MS), current)
+      const found = await this.#find(FIND_MS)
+      if (failure && isTimeout(failure) && (await hasOnlyWaited(current, found, since)))
+        return found.server.client.destroy()
+      await this.#use(found, current)
       // What has cut the watchdog's connection may have cut others.
       if (this.#current) await this.#tend(this.#current)
     } catch (error) {
@@ -266,6 +270,16 @@ const isSameServer = (one: Found, other: Found) =>
   !one.server.isPooled &&
   !other.server.isPooled &&
   one.server.state.startedAt === other.server.state.startedAt
+
+/**
+ * Whether a look got its answer late, because all servers of the pooler were in use. A pooler serves first come first, so
+ * the look has its answer by the time when a later connection has one: nothing was lost then.
+ */
+async function hasOnlyWaited({ url, server }: Current, found: Found, since: number): Promise<boolean> {
+  if (!server.isPooled || !found.server.isPooled || !isSame(url, found.url)) return false
+  await Bun.sleep(READ_GRACE_MS)
+  return server.client.heardAt >= since
+}
 
 /**
  * Whether the connections of a client may still be used, though their server has not answered.
