@@ -89,10 +89,14 @@ describe('Ctrl-C ends a command and its statement on the server, and says what w
     [
       'refresh',
       unvacuumed('users'),
-      'all was refreshed, and the files of the tables still have what was deleted: VACUUM failed (it was interrupted); axport refresh tries again',
+      'all was refreshed, and the files of the tables still have what was deleted: VACUUM failed (it was interrupted); axport refresh as the owner of the tables tries again',
     ],
-    ['import -', unvacuumed('organizations'), 'all was loaded, and VACUUM failed (it was interrupted): '],
-  ])('axport %s, in its VACUUM', async (line, lock, said) => {
+    [
+      'import -',
+      unvacuumed('organizations'),
+      'all was loaded, and statistics were not gathered (it was interrupted): ',
+    ],
+  ])('axport %s, in its VACUUM or ANALYZE', async (line, lock, said) => {
     const { code, stderr } = await interruptAt(lock, line.split(' '))
     expect({ code, stderr }).toEqual({
       code: 130,
