@@ -37,7 +37,7 @@ create table feeds (
 --   removed     by all loads together; it only grows
 --   remaining   how many rows the table had after the last load that removed some
 create table removals (
-  table_name text primary key,
+  table_name text collate "C" primary key,
   removed bigint not null default 0,
   remaining bigint not null default 0
 );

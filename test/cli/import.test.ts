@@ -83,7 +83,9 @@ describe('axport import', () => {
   test('removes with --sync the rows that the file lacks, up to the limit', async () => {
     await importText(database.sql, TWO)
     const file = fileOf('one', ndjsonOf([proctor(77), { type: 'end', lines: 1 }]))
-    expect(errorLine(await run('--sync', file), 1)).toMatch(/1 of 1 organizations.* --max-removed 1$/)
+    expect(errorLine(await run('--sync', file), 1)).toMatch(
+      /1 of 1 organizations.*: axport import --max-removed 1 --sync one$/,
+    )
     const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
   })

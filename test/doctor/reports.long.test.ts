@@ -127,7 +127,7 @@ describe('axport doctor reports', () => {
 
   test('collations of another version than the server has, and the advice ends that', async () => {
     const { url, drop } = await emptyDatabase(`locale_provider icu icu_locale 'en'`)
-    await succeed(url, 'migrate')
+    await succeed(url, 'migrate', '--time-zone', 'UTC')
     const name = new URL(url).pathname.slice(1)
     await withConnection(url, async sql => {
       await sql`update pg_database set datcollversion = '1.0' where datname = ${name}`

@@ -173,7 +173,8 @@ describe('a feed from a platform', () => {
     const [left] = await database.sql<{ id: string }[]>`select min(user_id) as id from assessments`
     const voided = usersQuery().replace(' from people', `, person_no = ${left?.id} as deleted from people`)
     const reasonsOf = async (others: Record<string, undefined>) => {
-      const result = await feed({ queries: queriesWith({ 'users.sql': voided, ...others }) })
+      const queries = queriesWith({ 'users.sql': voided, ...others })
+      const result = await feed({ queries, feed: 'voided' })
       if (result.loaded) throw new Error('it was loaded')
       return result.problems.map(({ reason }) => reason.replaceAll(/\d+/g, 'N'))
     }
