@@ -3,21 +3,24 @@ import { Failure } from '../errors.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { rowsOf } from './orm.ts'
 import { compareSchema } from './schema-record.ts'
+import { requirePath } from './search-path.ts'
 import { type CommandSql, transact } from './transact.ts'
 
 /**
  * Looks, before anything is migrated, whether the database will have a time zone that somebody has chosen: with a wrong one,
  * days of the API are wrong and nothing fails.
  * @param timeZone the one to be set; undefined if it stays as it is
- * @throws Failure for an unusable one, and for none if the database is new
+ * @throws Failure for an unusable one, and for none if the database is new; as requirePath()
  */
 export async function requireTimeZone(db: CommandSql, timeZone: string | undefined): Promise<void> {
   if (timeZone !== undefined) return await requireUsable(db, timeZone)
   const { missing } = await compareSchema(db)
-  if (missing.length === MIGRATIONS.length)
-    throw new Failure(
-      "a new database needs the platform's time zone, in which its days begin: add --time-zone Area/City, for example --time-zone Europe/Berlin",
-    )
+  if (missing.length < MIGRATIONS.length) return
+  // A database whose tables are elsewhere is not new.
+  await requirePath(db)
+  throw new Failure(
+    "a new database needs the platform's time zone, in which its days begin: add --time-zone Area/City, for example --time-zone Europe/Berlin",
+  )
 }
 
 /**

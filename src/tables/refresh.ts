@@ -52,13 +52,13 @@ export async function refresh(db: CommandSql, onBatch: (ids: number) => void): P
     }
   }
   await countAnew(db)
-  const vacuumFailure = (await mayVacuum(db))
-    ? await vacuumPeople(db)
-    : // Without erased people nothing was deleted that has to be gone.
-      refreshed.erased > 0
-      ? 'this role may not run it'
-      : undefined
-  return { ...refreshed, vacuumFailure }
+  return { ...refreshed, vacuumFailure: await vacuumAfter(db, refreshed.erased) }
+}
+
+/** Vacuums the tables of people. A role that may not has failed only if people were erased whose rows have to be gone. */
+async function vacuumAfter(db: CommandSql, erased: number): Promise<string | undefined> {
+  if (await mayVacuum(db)) return await vacuumPeople(db)
+  return erased > 0 ? 'this role may not run it' : undefined
 }
 
 /** The least bigint: no row has it as its id. */
