@@ -85,10 +85,16 @@ describe('one line says what is wrong and names the next command', () => {
   })
 
   test.each([
-    ['column "mails" does not exist (SQLSTATE 42703)', 'select person_no as id,\nmails as email from people'],
-    ['relation "persons" does not exist (SQLSTATE 42P01)', 'select person_no as id\nfrom persons'],
+    [
+      'column "mails" does not exist (SQLSTATE 42703): correct users.sql,',
+      'select person_no as id,\nmails as email from people',
+    ],
+    [
+      'relation "persons" does not exist (SQLSTATE 42P01): the platform has no such table: create it there, write its schema before its name, or correct users.sql;',
+      'select person_no as id\nfrom persons',
+    ],
   ])('after a rename on the platform: %s', async (reason, users) => {
-    const line = `users.sql line 2: ${reason}: correct users.sql, then check it by ${CHECK}`
+    const line = `users.sql line 2: ${reason} then check it by ${CHECK}`
     const queries = queriesWith({ 'users.sql': users })
     expect(await linesOf(feed(queries))).toEqual([line, line])
     // The command that the line names finds the same.

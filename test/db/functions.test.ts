@@ -33,7 +33,7 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('eight functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('nine functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'analyze_table',
