@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { Failure } from './errors.ts'
-import { writeFailure } from './output-path.ts'
+import { draftOf, writeFailure } from './output-path.ts'
 
 /** Writes bytes after those of the last call. */
 export type WriteBytes = (bytes: Uint8Array) => void | Promise<void>
@@ -25,7 +25,7 @@ export class OutputFile {
 
   /** @param output a path of outputPath() @throws Failure */
   constructor(private readonly output: string) {
-    this.#draft = `${output}.draft`
+    this.#draft = draftOf(output)
     this.#replaced = statOf(output)
     try {
       this.#descriptor = this.#create()
@@ -74,6 +74,7 @@ export class OutputFile {
       const isWritten = replaced?.isFile() && !isSame(replaced, this.#replaced)
       if (isWritten || !this.#isMine())
         throw new Failure(`another process is writing ${this.output}: it was not replaced`)
+      giveAway(this.#descriptor, replaced ?? fs.statSync(dirname(this.output)))
       if (replaced?.isFile()) fs.fchmodSync(this.#descriptor, replaced.mode & 0o777)
       fs.renameSync(this.#draft, this.output)
     } catch (error) {
@@ -126,6 +127,17 @@ const statOf = (path: string) => fs.statSync(path, { throwIfNoEntry: false })
 
 const isSame = (one: fs.Stats | undefined, other: fs.Stats | undefined) =>
   one?.ino === other?.ino && one?.dev === other?.dev
+
+/**
+ * Lets a file of root belong to whoever has the one that it replaces, or else the folder: the user of a unit goes on with
+ * the file that an operator has written once. Where root may not do that, the file stays its own.
+ */
+function giveAway(descriptor: number, { uid, gid }: fs.Stats): void {
+  if (process.getuid?.() !== 0) return
+  try {
+    fs.fchownSync(descriptor, uid, gid)
+  } catch {}
+}
 
 /** O_TMPFILE of Linux: creates a file without a name, in a folder. */
 const NAMELESS = 0o20000000 | fs.constants.O_DIRECTORY | fs.constants.O_RDWR

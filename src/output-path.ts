@@ -12,6 +12,9 @@ export function isDevice(path: string): boolean {
   }
 }
 
+/** The name that an unfinished file has where it needs one. */
+export const draftOf = (output: string): string => `${output}.draft`
+
 /**
  * The file that an option names for output, behind its links, so that they stay.
  * @param inputs the files that the command reads; a folder stands for the files in it
@@ -28,7 +31,9 @@ export function outputPath(path: string, inputs: string[]): string {
     // A rename would also replace a read-only file.
     if (stat) fs.accessSync(path, fs.constants.W_OK)
     const output = stat ? fs.realpathSync(path) : path
-    if (stat && inputs.flatMap(filesOf).includes(output))
+    // Rejects that could not be put in their place stay in a draft, which may be corrected and imported.
+    const replaced = [output, draftOf(output)].flatMap(filesOf)
+    if (inputs.flatMap(filesOf).some(file => replaced.includes(file)))
       throw new UsageFailure(
         `the command reads ${path}, and would replace it: name another file for the output`,
       )

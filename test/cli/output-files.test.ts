@@ -9,6 +9,7 @@ afterAll(cleanUp)
 const cwd = emptyFolder()
 const at = (name: string) => join(cwd, name)
 writeFileSync(at('two'), TWO)
+writeFileSync(at('left.draft'), TWO)
 symlinkSync('two', at('link'))
 symlinkSync('nowhere', at('lost'))
 writeFileSync(at('url'), 'postgres://nobody@127.0.0.1:1/none')
@@ -20,7 +21,7 @@ writeFileSync(at('queries/users.sql'), 'select')
 
 const NOTHING = { DATABASE_URL_FILE: 'url', PLATFORM_URL: 'postgres://nobody@127.0.0.1:1/none' }
 const PULL = ['pull', '--base-url', 'http://127.0.0.1:1', '--client-id', 'id', '--format', 'ndjson']
-const inputs = ['two', 'url', 'secret', 'csv/users.csv', 'queries/users.sql']
+const inputs = ['two', 'left.draft', 'url', 'secret', 'csv/users.csv', 'queries/users.sql']
 const textsOf = () => inputs.map(name => readFileSync(at(name), 'utf8'))
 const reads = (path: string) =>
   `the command reads ${path}, and would replace it: name another file for the output`
@@ -29,6 +30,8 @@ test.each([
   ['two', ['import', 'two', '--rejects', 'two']],
   ['link', ['import', 'two', '--rejects', 'link']],
   ['two', ['import', 'link', '--rejects', 'two', '--dry-run']],
+  // What an import has left beside the file that it could not replace.
+  ['left', ['import', 'left.draft', '--rejects', 'left']],
   ['csv/users.csv', ['import', 'csv', '--rejects', 'csv/users.csv']],
   ['queries/users.sql', ['import', '--queries', 'queries', '--rejects', 'queries/users.sql']],
   ['secret', ['import', '--queries', 'queries', '--from-file', 'secret', '--rejects', 'secret']],

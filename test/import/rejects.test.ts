@@ -1,5 +1,14 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Reject } from '../../src/import/rejects.ts'
@@ -15,6 +24,7 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
+import { requires } from '../support/requires.ts'
 import { missing, NO_JSON } from '../support/wordings.ts'
 
 describe('an import with --rejects', () => {
@@ -153,6 +163,26 @@ describe('the file of rejects', () => {
     await new RejectsFile(path).keep()
     expect([statSync(path).mode & 0o777, readFileSync(path, 'utf8')]).toEqual([0o640, ''])
   })
+
+  requires({ name: 'root', isHere: process.getuid?.() === 0 }).test(
+    'written by root belongs to the owner of the file that it replaces, or else of the folder, as that of a unit',
+    async () => {
+      const own = mkdtempSync(join(folder, 'unit-'))
+      chownSync(own, 2, 3)
+      const owners: number[][] = []
+      for (const uid of [2, 4]) {
+        if (uid === 4) chownSync(join(own, 'rejects'), uid, 3)
+        await new RejectsFile(join(own, 'rejects')).keep()
+        const stat = statSync(join(own, 'rejects'))
+        owners.push([stat.uid, stat.gid, stat.mode & 0o777])
+      }
+      expect(owners).toEqual([
+        [2, 3, 0o600],
+        [4, 3, 0o600],
+      ])
+      rmSync(own, { recursive: true })
+    },
+  )
 
   test('is not written if the import fails, and an older file stays', () => {
     writeFileSync(path, 'before')
