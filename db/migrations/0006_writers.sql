@@ -192,9 +192,9 @@ end
 $$;
 revoke execute on function analyze_table(text) from public;
 
--- The triggers of the source tables are the same for each of them. They have transition tables, so they are called once for a statement and not for
--- each row. Postgres allows one event for such a trigger, hence one each for insert, update and delete; a function sees
--- only the tables of its event.
+-- The triggers of the source tables are the same for each of them. They have transition tables, so they are called once for
+-- a statement and not for each row. Postgres allows one event for such a trigger, hence one each for insert, update and
+-- delete; a function sees only the tables of its event.
 do $$
 declare
   source record;

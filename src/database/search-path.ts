@@ -29,7 +29,10 @@ export async function requirePath(db: Runner): Promise<void> {
 const hasHash = (table: SQL) =>
   sql`exists (select from pg_attribute where attrelid = ${table} and attname = 'sha256')`
 
-/** A schema that has the record of migrations, if the search_path does not. It leaves out schemas that the role may not use. */
+/**
+ * A schema that has the record of migrations, if the search_path leads to none. A schema that the role may not use is as if
+ * the search_path did not name it.
+ */
 const findTables = statement<
   Record<string, never>,
   Record<'home' | 'role' | 'database' | 'path' | 'source', string> & { mayUse: boolean }

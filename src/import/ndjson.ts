@@ -55,7 +55,7 @@ export function ndjson(bytes: ByteSource): ImportSource {
 const isHeader = (name: string, text = '') =>
   /^\s*("?)\w+\1(\s*[,;\t]\s*("?)\w+\3)+\s*$/.test(text) || /\.csv(\.gz)?$/i.test(name)
 
-const IS_CSV = `is CSV, as it seems, which is loaded as a folder: put it there as one of ${TYPES.map(type => `${TABLE_OF[type]}.csv`).join(', ')}, and import the folder`
+const IS_CSV = `seems to be CSV, which is loaded as a folder: put it into a folder as one of ${TYPES.map(type => `${TABLE_OF[type]}.csv`).join(', ')}, and import the folder`
 
 /** The last line of a file: the number of lines before it that are not blank. */
 export const endLine = (lines: number): string => JSON.stringify({ type: 'end', lines })

@@ -96,7 +96,7 @@ describe('a folder of CSV files', () => {
     })
     for (const name of ['users.csv', 'odd.csv.gz', 'people'])
       expect(await failure(`${folder}/${name}`)).toBe(
-        `${folder}/${name} is CSV, as it seems, which is loaded as a folder: put it there as one of organizations.csv, products.csv, users.csv, assessments.csv, assessment_parts.csv, and import the folder`,
+        `${folder}/${name} seems to be CSV, which is loaded as a folder: put it into a folder as one of organizations.csv, products.csv, users.csv, assessments.csv, assessment_parts.csv, and import the folder`,
       )
   })
 
