@@ -18,8 +18,8 @@ export async function importEvery(period: number, round: () => Promise<void>): P
   }
 }
 
-/** What the rounds of a feed have noted. A bad row may stay for a week, and need not be named each minute. */
-export class Said {
+/** What the last round of a feed has noted. A bad row may stay for a week, and need not be named each minute. */
+export class Noted {
   private last = new Set<string>()
 
   /** Those of the lines that the round before did not have. */

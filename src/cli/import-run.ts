@@ -12,7 +12,7 @@ import { outputPath } from '../output-path.ts'
 import { again } from './again.ts'
 import { type Doubt, oneChange, settled, tell } from './changing.ts'
 import { describeErased } from './erase.ts'
-import type { Said } from './import-every.ts'
+import type { Noted } from './import-every.ts'
 import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
@@ -89,11 +89,11 @@ export class ImportRun {
   private interruption = new Interruption()
   private readonly start = performance.now()
 
-  /** @param inputs the files that the import reads. @param said by the rounds before */
+  /** @param inputs the files that the import reads. @param noted by the rounds before */
   constructor(
     readonly call: ImportCall,
     private readonly inputs: string[],
-    private readonly said: Said,
+    private readonly noted: Noted,
   ) {}
 
   /** Whether the data is committed; null if that is not known. */
@@ -179,7 +179,7 @@ export class ImportRun {
       kind => `${Object.values(loaded.summary).reduce((sum, table) => sum + table[kind], 0)} ${kind}`,
     )
     const rows = `${counted(loadedLines(loaded), 'row')} in ${seconds} s${this.leftOut(loaded)}`
-    const notes = this.said.newOf(this.textNotes(loaded)).map(note => `; note: ${note}`)
+    const notes = this.noted.newOf(this.textNotes(loaded)).map(note => `; note: ${note}`)
     await print(`${time} loaded ${rows}: ${counts.join(', ')}${notes.join('')}\n`)
   }
 
@@ -187,7 +187,7 @@ export class ImportRun {
   async reportFailure(error: unknown): Promise<void> {
     const notes = this.textNotes().map(note => `note: ${note}`)
     const problems = error instanceof BadLines ? error.problems : []
-    for (const line of this.said.newOf([...notes, ...problems])) process.stderr.write(`${line}\n`)
+    for (const line of this.noted.newOf([...notes, ...problems])) process.stderr.write(`${line}\n`)
     if (this.call.json) await printJson(this.failureObject(error))
   }
 

@@ -6,7 +6,7 @@ import { openSource } from '../import/source.ts'
 import { newCommand, readLimit } from './arguments.ts'
 import { changing } from './changing.ts'
 import { type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
-import { importEvery, Said } from './import-every.ts'
+import { importEvery, Noted } from './import-every.ts'
 import { BadLines, IMPORT, type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
 import { reportOf, StatusLine } from './output.ts'
 
@@ -52,8 +52,8 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
     throw new UsageFailure('--max-removed belongs to --sync or --queries')
   const { queries = [], fromFile = [] } = options
   const source = file === '-' ? '/dev/stdin' : (file ?? [])
-  const said = new Said()
-  const newRun = () => new ImportRun(options, [source, queries, fromFile, inputFiles()].flat(), said)
+  const noted = new Noted()
+  const newRun = () => new ImportRun(options, [source, queries, fromFile, inputFiles()].flat(), noted)
   if (!isPlatform) return await runOnce(() => openSource(file as string), newRun(), options)
   // A round reads the URL and the queries again.
   const round = () =>
