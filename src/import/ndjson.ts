@@ -51,9 +51,9 @@ export function ndjson(bytes: ByteSource): ImportSource {
   }
 }
 
-/** Whether the first line of a source names columns, or stands in a file that is named as CSV is. */
+/** Whether the first line of a source begins with the name of a column, or stands in a file that is named as CSV is. */
 const isHeader = (name: string, text = '') =>
-  /^\s*("?)\w+\1(\s*[,;\t]\s*("?)\w+\3)+\s*$/.test(text) || /\.csv(\.gz)?$/i.test(name)
+  /^\s*("?)\w+\1\s*[,;\t]/.test(text) || /\.csv(\.gz)?$/i.test(name)
 
 const IS_CSV = `seems to be CSV, which is loaded as a folder: put it into a folder as one of ${TYPES.map(type => `${TABLE_OF[type]}.csv`).join(', ')}, and import the folder`
 
