@@ -184,6 +184,14 @@ requires(...SYSTEMD, NGINX, PSQL, CURL, PROMETHEUS).describe(
       await until('the feed reads the moved platform', async () => (await read()) === 'moved\n', 60_000)
       await run(`echo "$(sed 's,/moved$,/platform,' ${url})" > ${url}`)
       await until('the feed reads the old platform', async () => (await read()) === 'platform\n', 60_000)
+      // The command of a refusal, which root types, leaves the file of rejects to the unit.
+      await run(
+        `DATABASE_URL_FILE=/etc/axport/loader-url axport import --max-removed 1 --from-file ${url} --queries /etc/axport/queries --rejects /var/lib/axport-feed/rejects.ndjson`,
+      )
+      const succeeded = async () => await asPostgres('psql -d axport -XAtc "select succeeded_at from feeds"')
+      const before = await succeeded()
+      await run('systemctl restart axport-feed')
+      await until('the feed has loaded another round', async () => (await succeeded()) !== before, 60_000)
       const state = await metrics(3011)
       expect(state).toMatch(/^axport_feed_last_comparison_timestamp_seconds\{feed="platform"\} \d+/m)
       expect(state).toContain('axport_feed_left_out_rows{feed="platform"} 0\n')
