@@ -5,6 +5,7 @@ import { selfSigned } from '../support/certificate.ts'
 import { emptyFolder, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { alertQueries, dashboard, dashboardQueries, namedIn, selectorsOf } from '../support/monitoring.ts'
 import { useServedWorld } from '../support/served.ts'
+import { until } from '../support/until.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
@@ -34,7 +35,10 @@ beforeAll(async () => {
   const DATABASE_READ_URL = world.env.DATABASE_URL ?? 'unknown'
   const running = await world.serve([], { TLS_CERT_FILE, TLS_KEY_FILE, DATABASE_READ_URL })
   await fetch(`${running.url}/api/v1/ax/assessments`, { tls: { ca: cert } })
-  const text = await (await fetch(`${running.admin}/metrics`)).text()
+  const text = await until('the metrics have the data', async () => {
+    const scrape = await (await fetch(`${running.admin}/metrics`)).text()
+    return scrape.includes('\naxport_schema_info{') && scrape
+  })
   for (const [, name = '', given = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
     const known = labels.get(name) ?? new Set(['job', 'instance'])
     for (const [, label = ''] of given.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)) known.add(label)
