@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,7 +34,11 @@ export async function fakedClock(): Promise<FakedClock> {
   // A Postgres that runs as another user must be able to read the folder.
   await chmod(folder, 0o755)
   const offset = join(folder, 'offset')
-  const set = (seconds: number) => writeFileSync(offset, `${seconds < 0 ? '' : '+'}${seconds}\n`)
+  const set = (seconds: number) => {
+    // A program that found the file empty would see the machine's time.
+    writeFileSync(`${offset}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`)
+    renameSync(`${offset}.new`, offset)
+  }
   set(0)
   const env = {
     LD_PRELOAD: LIBRARY ?? '',
