@@ -49,8 +49,7 @@ create table export_records (
 -- Long lists are walked along the index of their sort. A page is chosen from that index alone, and then its documents are
 -- read: the sort key and the id give the order, the included columns answer the scope. The first one also has what the other
 -- filters look at, except seids and proctors, so that counts read this index alone. Reading the documents for a count
--- takes three times as long. The last one has the person, too: the count of a search for a letter that most products have reads
--- the records of the other products alone, if they are few.
+-- takes three times as long.
 create index export_records_certified_on
   on export_records (certified_on, id) include (organization_id, product_id, user_id, is_archived, legacy_record);
 create index export_records_user_name
@@ -58,9 +57,9 @@ create index export_records_user_name
 create index export_records_proctor_name
   on export_records (proctor_name_key, id) include (organization_id, product_id);
 create index export_records_product_name
-  on export_records (product_name_key, id) include (organization_id, product_id, user_id);
+  on export_records (product_name_key, id) include (organization_id, product_id);
 
--- Short lists are gathered by an index of what leaves few records. Those of some organizations are sorted from the index
+-- Short lists are found by an index of what leaves few records, and sorted. Those of some organizations are sorted from the index
 -- alone, by any key. Its second key counts the records of a scope from a day on, without those of other organizations. The
 -- records of some people are counted, and sorted by default, from their index alone: a search finds people first.
 create index export_records_organization_id

@@ -39,7 +39,7 @@ function fromOperate(...names: string[]): Record<string, string> {
 }
 
 /** Files of the sources that the documents link to. */
-const LINKED = ['Containerfile', 'db/schema.ts', 'test/assessments/statements/next-page.sql']
+const LINKED = ['Containerfile', 'db/schema.ts', 'test/assessments/statements/*.sql']
 
 /** All documents and what they link to, in the folders of the sources, so that the links between them hold. */
 const documents = (): [name: string, path: string][] =>

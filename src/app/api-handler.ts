@@ -1,7 +1,7 @@
 import { type Answer, apiError, HttpError } from '../answers.ts'
+import type { ApiRequest } from '../assessments/page.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
-import type { RequestBounds } from '../database/bounds.ts'
 import type { ServingDatabase } from '../database/pool.ts'
 import type { Runner } from '../database/statement.ts'
 import { endedToken } from '../oauth/tokens.ts'
@@ -12,8 +12,8 @@ import { exchangeOf } from './exchange.ts'
 import { LastUse } from './last-use.ts'
 import { requestBounds } from './request-bounds.ts'
 
-/** Answers a request from the database, with what is remembered of pages. */
-type Read = (db: Runner, memory: PageMemory, tokenDigest: string, bounds: RequestBounds) => Promise<Answer>
+/** Answers a request from the database. */
+type Read = (request: ApiRequest) => Promise<Answer>
 
 /**
  * What is the same for every request with a token: its integration's share of the requests in work, the form of errors, the
@@ -35,7 +35,8 @@ export function apiHandler(db: ServingDatabase, counters: Counters) {
       return failureAnswer(request, known, apiError)
     }
     const work = async () => {
-      const answer = await read(db.forRequest(bounds, clientId), memory, tokenDigest, bounds).catch(failed)
+      const onPool = db.forRequest(bounds, clientId)
+      const answer = await read({ db: onPool, memory, tokenDigest, bounds }).catch(failed)
       // An answer names a client only if its token is live, or was.
       if (answer.logFields?.clientId && answer.status !== 401) lastUse.note(tokenDigest)
       return await recorder.recorded(request, answer)

@@ -3,7 +3,6 @@ import { Elysia, type ValidationError } from 'elysia'
 import { apiError, HttpError } from '../answers.ts'
 import { tokenDigestOf } from '../assessments/access.ts'
 import { assessmentNotFound, listAssessments, refuse, retrieveAssessment } from '../assessments/endpoints.ts'
-import { pairsIn, sentIn } from '../assessments/query-string.ts'
 import type { Standby } from '../assessments/standby.ts'
 import { ListQuery, RecordPath } from '../contract.ts'
 import type { Counters } from '../counters.ts'
@@ -11,6 +10,8 @@ import type { ServingDatabase } from '../database/pool.ts'
 import { apiHandler } from './api-handler.ts'
 import { HIDDEN, listDetail, recordDetail } from './docs/described.ts'
 import { failureAnswer, notAllowed, unreadableParameters } from './errors.ts'
+import { nextLink } from './next-link.ts'
+import { pairsIn, sentIn } from './query-string.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
@@ -33,18 +34,18 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
         headers.authorization = `Bearer ${token}`
       })
       .use(bearer())
-      .derive(({ bearer }) => ({ token: tokenDigestOf(bearer ?? '') }))
-      .onError(async ({ code, error, request, token }) => {
+      .derive(({ bearer }) => ({ tokenDigest: tokenDigestOf(bearer ?? '') }))
+      .onError(async ({ code, error, request, tokenDigest }) => {
         const wrong = code === 'VALIDATION' ? refusalOf(error) : error
         // What cannot be read is told to a live token alone (docs/decisions.md, "Answers").
-        return token && wrong instanceof HttpError && wrong.httpStatus < 500
-          ? await answer(request, token, (on, _, digest) => refuse(on, digest, wrong))
+        return tokenDigest && wrong instanceof HttpError && wrong.httpStatus < 500
+          ? await answer(request, tokenDigest, known => refuse(known, wrong))
           : failureAnswer(request, wrong, apiError)
       })
       .get(
         RETRIEVE,
-        ({ params, request, token }) =>
-          answer(request, token, (on, memory, digest) => retrieveAssessment(on, memory, digest, params.id)),
+        ({ params, request, tokenDigest }) =>
+          answer(request, tokenDigest, known => retrieveAssessment(known, params.id)),
         { params: RecordPath, detail: recordDetail() },
       )
       // Elysia's own query splits at commas, reads lists in brackets, and keeps bad escapes. So the validator gets another
@@ -55,8 +56,10 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
       })
       .get(
         LIST,
-        ({ pairs, query, request, token }) =>
-          answer(request, token, (...on) => listAssessments(...on, query, pairs, standby)),
+        ({ pairs, query, request, tokenDigest }) =>
+          answer(request, tokenDigest, known =>
+            listAssessments(known, query, count => nextLink(pairs, query, count), standby),
+          ),
         { query: ListQuery, detail: listDetail() },
       )
   )

@@ -1,7 +1,7 @@
 import { type Answer, apiError, errorAnswer, unavailable } from '../answers.ts'
-import { type PendingDisclosure, recordDisclosure } from '../assessments/disclosure.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../database/failures.ts'
 import type { ServingDatabase } from '../database/pool.ts'
+import { type PendingDisclosure, recordDisclosure } from '../disclosures/record.ts'
 import { failureAnswer } from './errors.ts'
 import { exchangeOf } from './exchange.ts'
 import { requestBounds } from './request-bounds.ts'

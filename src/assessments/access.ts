@@ -1,8 +1,10 @@
 import { sql } from 'drizzle-orm'
+import { exportVersion } from '../../db/schema.ts'
 import { apiError, HttpError } from '../answers.ts'
 import { type NamedRow, type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
 import { sha256 } from '../random.ts'
-import type { Sets } from './scope.ts'
+import { recording } from './disclosure.ts'
+import type { Sets } from './filters.ts'
 
 /** The integration of a live token, whose scope has at least one organization and one product. */
 export interface Access {
@@ -32,15 +34,22 @@ export function unprovisioned(missing: string, clientId: string): HttpError {
   return apiError(400, `Invalid or missing ${missing} ids`, {}, { clientId })
 }
 
+/** What a live token may read, and the state of the database, at one moment. */
+interface Granted {
+  access: Access
+  sets: Sets
+  /** Of the export. Null if somebody has deleted its row. */
+  version: string | null
+  /** Whether disclosures are recorded; see isRecorded(). */
+  recording: Buffer | null
+}
+
 /** Looks a token up for a request that reads nothing else, or that is the first of its token. Throws HttpError 401 or 400. */
-export async function requireAccess(db: Runner, token: string): Promise<{ access: Access; sets: Sets }> {
-  const [found] = await lookUp(db, { token })
+export async function requireAccess(db: Runner, tokenDigest: string): Promise<Granted> {
+  const [found] = await lookUp(db, { tokenDigest })
   const row = LIVE.read(found)
-  const access = accessOf(row)
-  return {
-    access,
-    sets: { organizations: text(row.organizations) ?? '{}', products: text(row.products) ?? '{}' },
-  }
+  const sets = { organizations: text(row.organizations) ?? '{}', products: text(row.products) ?? '{}' }
+  return { access: accessOf(row), sets, version: text(row.version), recording: row.recording }
 }
 
 /** The columns of a `token` in a statement's row, for accessOf(). */
@@ -64,12 +73,17 @@ export function accessOf(row: AccessRow): Access {
   return { clientId, scopeDigest }
 }
 
+/** The version of the export, in the snapshot of a statement. */
+export const version = sql`(select ${exportVersion.version} from ${exportVersion})`
+
 /** The row of a statement that reads the token alone. */
 const LIVE = rowOf({
   ...ACCESS,
   organizations: sql`token.organization_ids`,
   products: sql`token.product_ids`,
+  version,
+  recording,
 })
 
-const lookUp = rawStatement<{ token: string }>(sql`
-  select ${LIVE.list} from live_tokens as token where token.digest = ${sql.placeholder('token')}::bytea`)
+const lookUp = rawStatement<{ tokenDigest: string }>(sql`
+  select ${LIVE.list} from live_tokens as token where token.digest = ${sql.placeholder('tokenDigest')}::bytea`)

@@ -2,36 +2,28 @@ import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError } from '../answers.ts'
 import type { ListQuery } from '../contract.ts'
-import type { RequestBounds } from '../database/bounds.ts'
-import { type Runner, rawStatement, rowOf, text } from '../database/statement.ts'
+import { rawStatement, rowOf, text } from '../database/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
-import { nextLink } from './next-link.ts'
-import { readPage } from './page.ts'
-import type { PageMemory } from './page-memory.ts'
-import type { Pair } from './query-string.ts'
+import { type ApiRequest, readPage } from './page.ts'
 import type { Standby } from './standby.ts'
 
 /**
  * GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400.
- * @param pairs the query string of the request, for the address of the next page
+ * @param linkTo the header with the address of the next page, for the number of all records
  */
 export async function listAssessments(
-  db: Runner,
-  memory: PageMemory,
-  tokenDigest: string,
-  bounds: RequestBounds,
+  request: ApiRequest,
   query: ListQuery,
-  pairs: Pair[],
-  standby?: Standby,
+  linkTo: (count: number) => { link?: string },
+  standby: Standby | undefined,
 ): Promise<Answer> {
-  const { access, count, documents, size, shown } = standby
-    ? await standby.page(db, memory, tokenDigest, query, bounds)
-    : await readPage(db, memory, tokenDigest, query, bounds)
+  const page = standby ? standby.page(request, query) : readPage(request, query)
+  const { access, count, documents, size, shown } = await page
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,
-    headers: { ...COMPRESSIBLE, ...nextLink(pairs, query, count) },
+    headers: { ...COMPRESSIBLE, ...linkTo(count) },
     // Joined, the documents would be copied into new memory: a tenth of the time of a page.
     body: ['{"data":[', documents, `],"meta":${meta}}`],
     logFields: { clientId: access.clientId, records: size },
@@ -41,12 +33,10 @@ export async function listAssessments(
 
 /** GET /api/v1/ax/assessments/:id (contract G1): a record in the scope, or 404. Throws HttpError 401 or 400. @param id within bigint */
 export async function retrieveAssessment(
-  db: Runner,
-  memory: PageMemory,
-  tokenDigest: string,
+  { db, memory, tokenDigest }: ApiRequest,
   id: string,
 ): Promise<Answer> {
-  const [found] = await retrieve(db, { id, token: tokenDigest })
+  const [found] = await retrieve(db, { id, tokenDigest })
   const row = retrieved.read(found)
   const access = accessOf(row)
   memory.noteAccess(tokenDigest, access)
@@ -71,10 +61,10 @@ const retrieve = rawStatement(sql`
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
     and ${r.productId} = any (token.product_ids)
     and ${r.organizationId} = any (token.organization_ids)
-  where token.digest = ${sql.placeholder('token')}::bytea`)
+  where token.digest = ${sql.placeholder('tokenDigest')}::bytea`)
 
 /** Answers with the error only if the token is live and its integration is provisioned (docs/decisions.md, "Answers"). */
-export async function refuse(db: Runner, tokenDigest: string, error: HttpError): Promise<Answer> {
+export async function refuse({ db, tokenDigest }: ApiRequest, error: HttpError): Promise<Answer> {
   const { access } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId: access.clientId })
 }

@@ -5,8 +5,8 @@ import type { RequestBounds } from '../database/bounds.ts'
 import { ClientGone, StatementTimeout } from '../database/failures.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
+import type { Sets } from './filters.ts'
 import type { List } from './list.ts'
-import type { Sets } from './scope.ts'
 
 /** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000
@@ -52,46 +52,35 @@ export class PageMemory {
   }
 
   /**
-   * The list of this key. If none is remembered, one request at a time counts it, and the others wait. If it fails, the next
-   * one of them counts.
-   * @param count undefined if the token has another scope by now
-   * @throws what `count` throws; ClientGone or StatementTimeout for a request that can wait no longer
+   * Reads from a list as it is remembered. If it is not, one request at a time reads it without, and the others wait.
+   * What is known of the list then is remembered. If that is nothing, the list is forgotten.
+   * @throws what `read` throws; ClientGone or StatementTimeout for a request that can wait no longer
    */
-  async listOf(
+  async read<Found extends { list?: List | undefined }>(
     key: string,
-    count: () => Promise<List | undefined>,
+    read: (known?: List) => Promise<Found>,
     bounds: RequestBounds,
-  ): Promise<List | undefined> {
-    for (let underWay = this.counting.get(key); underWay; underWay = this.counting.get(key))
-      await waited(underWay, bounds)
+  ): Promise<Found> {
+    for (let other = this.counting.get(key); other; other = this.counting.get(key)) await ended(other, bounds)
     const known = this.lists.get(key)
     this.counters[known ? 'pageMemoryHits' : 'pageMemoryMisses']++
-    if (known) return known
-    const counting = count()
-    this.counting.set(key, counting)
+    const reading = read(known)
+    if (!known) this.counting.set(key, reading)
     try {
-      const list = await counting
-      if (list) this.note(key, list)
-      return list
+      const found = await reading
+      // Unless another request has replaced or forgotten it meanwhile.
+      if (this.lists.peek(key) === known) this.note(key, found.list)
+      return found
     } finally {
-      this.counting.delete(key)
+      if (!known) this.counting.delete(key)
     }
   }
 
-  /** Notes that a list has grown. One that another request has replaced or forgotten meanwhile does not come back. */
-  noteGrowth(key: string, list: List): void {
-    if (this.lists.peek(key) === list) this.note(key, list)
-  }
-
-  /** Forgets a list that a page has contradicted, and no other that another request has counted meanwhile. */
-  forget(key: string, list: List): void {
-    if (this.lists.peek(key) === list) this.lists.delete(key)
-  }
-
-  private note(key: string, list: List): void {
+  /** Remembers what is known of a list; forgets it if that is nothing. */
+  note(key: string, list: List | undefined): void {
     // For a value that it has already, the cache would keep the old size.
     this.lists.delete(key)
-    this.lists.set(key, list, { size: list.bytes + 2 * key.length })
+    if (list) this.lists.set(key, list, { size: list.bytes + 2 * key.length })
   }
 }
 
@@ -102,7 +91,7 @@ export function listKey(scopeDigest: string, filter: Filter): string {
 }
 
 /** Resolves when the work of another request is over, however it ends. */
-async function waited(work: Promise<unknown>, { signal, deadline }: RequestBounds): Promise<void> {
+async function ended(work: Promise<unknown>, { signal, deadline }: RequestBounds): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const leave = () => reject(new ClientGone())
   if (signal?.aborted) leave()

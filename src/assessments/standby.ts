@@ -1,18 +1,14 @@
 import { sql } from 'drizzle-orm'
-import { exportVersion } from '../../db/schema.ts'
 import type { ListQuery } from '../contract.ts'
 import type { Counters } from '../counters.ts'
 import { GRACE_MS, type RequestBounds, type StateLog } from '../database/bounds.ts'
 import { ClientGone, DatabaseUnavailable } from '../database/failures.ts'
 import { type Runner, rawStatement, text } from '../database/statement.ts'
 import { within } from '../timeouts.ts'
-import { type Access, accessOf, requireAccess } from './access.ts'
+import { requireAccess, version } from './access.ts'
 import { isRecorded } from './disclosure.ts'
-import { readPage, readPageBy } from './page.ts'
+import { type ApiRequest, type Page, type Reader, readPage, readPageBy } from './page.ts'
 import { PageMemory } from './page-memory.ts'
-import { STATE_ROW, STATE_SQL } from './page-state.ts'
-import type { Page } from './read-list.ts'
-import type { Sets } from './scope.ts'
 
 /** How old the version of a page may be. */
 export const LAG_MS = 10_000
@@ -22,14 +18,6 @@ const PATIENCE_MS = 1000
 
 /** Between two questions to a standby that is passed over. */
 const PAUSE_MS = 1000
-
-/** What the primary says about a request before a standby reads its page. */
-interface PageState {
-  access: Access
-  sets: Sets
-  version: string | null
-  recording: boolean
-}
 
 /** The pool of the standby, as requests use it. */
 interface Pool extends Runner {
@@ -69,37 +57,37 @@ export class Standby {
   }
 
   /**
-   * Reads a page here or at the primary. @param memory has what the process knows of the token and of the primary's lists
+   * Reads a page here or at the primary. @param request to the primary, with what is remembered of its lists
    * @throws HttpError 401 or 400, ClientGone, and what the primary throws
    */
-  async page(
-    primary: Runner,
-    memory: PageMemory,
-    token: string,
-    query: ListQuery,
-    bounds: RequestBounds,
-  ): Promise<Page> {
-    const page = this.#isPassedOver ? undefined : await this.#pageHere(primary, memory, token, query, bounds)
+  async page(request: ApiRequest, query: ListQuery): Promise<Page> {
+    const page = this.#isPassedOver ? undefined : await this.#pageHere(request, query)
     if (page) return page
     const askedAt = performance.now()
-    const ofPrimary = await readPage(primary, memory, token, query, bounds)
+    const ofPrimary = await readPage(request, query)
     this.#note(ofPrimary.version, askedAt)
     return ofPrimary
   }
 
   /** Reads a page; undefined if the primary has to. @throws as page() */
-  async #pageHere(
-    primary: Runner,
-    memory: PageMemory,
-    token: string,
-    query: ListQuery,
-    { signal }: RequestBounds,
-  ): Promise<Page | undefined> {
+  async #pageHere(request: ApiRequest, query: ListQuery): Promise<Page | undefined> {
+    const { db, memory, tokenDigest, bounds } = request
     const askedAt = performance.now()
-    const state = await pageStateOf(primary, memory, token)
-    this.#note(state.version, askedAt)
+    const granted = await requireAccess(db, tokenDigest)
+    const { access, sets, recording } = granted
+    memory.noteAccess(tokenDigest, access)
+    this.#note(granted.version, askedAt)
+    const deadline = performance.now() + PATIENCE_MS
+    const reader: Reader = {
+      db: this.pool.forRequest({ ...bounds, deadline: deadline + GRACE_MS }, access.clientId),
+      memory: this.#memory,
+      source: 'scope',
+      values: { clientId: access.clientId, recording: isRecorded(recording, access.clientId) },
+      scope: async () => ({ access, sets }),
+    }
     try {
-      const page = await within(PATIENCE_MS, this.#read(state, query, signal), undefined)
+      const reading = readPageBy(reader, query, { ...bounds, deadline })
+      const page = await within(PATIENCE_MS, reading, undefined)
       if (page && this.#isRecent(page.version)) return page
       this.#passOver(page ? BEHIND : SILENT)
     } catch (error) {
@@ -107,19 +95,6 @@ export class Standby {
       this.#passOver(error instanceof DatabaseUnavailable ? error.reason : FAILED)
     }
     return undefined
-  }
-
-  async #read(
-    { access, sets, recording }: PageState,
-    query: ListQuery,
-    signal: AbortSignal | undefined,
-  ): Promise<Page> {
-    const deadline = performance.now() + PATIENCE_MS
-    const db = this.pool.forRequest({ signal, deadline: deadline + GRACE_MS }, access.clientId)
-    const values = { client: access.clientId, recording }
-    const scope = async () => ({ access, sets })
-    const reader = { db, memory: this.#memory, source: 'scope' as const, values, scope, hasScope: () => true }
-    return await readPageBy(reader, query, { signal, deadline })
   }
 
   /** Notes the version that the primary had when it was asked. */
@@ -168,22 +143,7 @@ const BEHIND = 'it has another version of the lists than the primary has had for
 const SILENT = 'it does not answer within a second'
 const FAILED = 'its statements fail'
 
-/** Looks the token up, with the state. @throws HttpError 401 or 400 */
-async function pageStateOf(db: Runner, memory: PageMemory, token: string): Promise<PageState> {
-  const [found] = await readState(db, { token })
-  const row = STATE_ROW.read(found)
-  const access = accessOf(row)
-  memory.noteAccess(token, access)
-  const known = memory.setsOf(access.scopeDigest)
-  const scope = known ? { access, sets: known } : await requireAccess(db, token)
-  memory.noteSets(scope.access.scopeDigest, scope.sets)
-  return { ...scope, version: text(row.version), recording: isRecorded(row.recording, access.clientId) }
-}
-
-const readState = rawStatement<{ token: string }>(STATE_SQL)
-
-const readVersion = rawStatement<Record<string, never>>(sql`
-  select ${exportVersion.version} from ${exportVersion}`)
+const readVersion = rawStatement<Record<string, never>>(sql`select ${version}`)
 
 async function versionOf(db: Runner): Promise<string | null> {
   const [row] = await readVersion(db, {})

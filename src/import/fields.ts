@@ -96,7 +96,7 @@ function readSeid(value: unknown): string | null {
     throw new BadLine('is the error value of a program: correct it there, or leave it empty')
   if (/^\d+([.,]\d+)?e\+\d+$/i.test(text))
     throw new BadLine('was rounded, as spreadsheets do: export it as text')
-  // Filters refuse the same characters, see assessments/query-string.ts.
+  // Filters refuse the same characters, see app/query-string.ts.
   if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadLine('holds a character that no filter can ask for')
   return text
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { recordDisclosure } from '../../src/assessments/disclosure.ts'
 import { MAX_PAGE } from '../../src/contract.ts'
+import { recordDisclosure } from '../../src/disclosures/record.ts'
 import { purgeDisclosures, setDisclosureState } from '../../src/tables/disclosure-state.ts'
 import { record, recorded } from '../support/disclosures.ts'
 import { assessment, educator, ORGANIZATION, organization, PRODUCT, world } from '../support/fixtures.ts'

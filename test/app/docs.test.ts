@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { BlockList } from 'node:net'
 import pino from 'pino'
-import { MAX_QUERY_BYTES } from '../../src/assessments/query-string.ts'
+import { MAX_QUERY_BYTES } from '../../src/app/query-string.ts'
 import { MAX_VALUES } from '../../src/parameters.ts'
 import { listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
 

@@ -2,9 +2,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { requireAccess } from '../../src/assessments/access.ts'
 import { constraints } from '../../src/assessments/filters.ts'
-import { PAGE, pageSql } from '../../src/assessments/list-sql.ts'
-import type { Membership } from '../../src/assessments/scope.ts'
-import type { Shape } from '../../src/assessments/shape.ts'
+import { PAGE, pageSql, type Shape } from '../../src/assessments/page-sql.ts'
 import { rawStatement, text } from '../../src/database/statement.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { listQuery } from '../support/list-query.ts'
@@ -30,69 +28,71 @@ beforeAll(async () => {
 })
 
 /** Searches by people, by products and by both: "o" is in the names of all products, and of some people. */
-const SEARCHES = ['o', 'product', 'product 1', 'ek', 'ana'].map(text => `filter[search]=${text}`)
-const QUESTIONS = [...FILTERS, ...SEARCHES].filter(question => !/organization_ids|product_ids/.test(question))
-
-const WAYS: Shape['way'][] = ['gathered', 'gathered in scope', 'walked', 'dense']
+const SEARCHES = ['o', '李', 'product', 'product 1', 'ek', 'ana', 'Élo', 'bo ek', '%', 'zz'].map(
+  text => `filter[search]=${encodeURIComponent(text)}`,
+)
+const QUESTIONS = [
+  ...FILTERS,
+  ...SEARCHES,
+  ...SEARCHES.map(search => `${search}&filter[start_date]=2025-01-05&filter[legacy_record][]=false`),
+  ...SEARCHES.map(search => `${search}&filter[user_ids][]=2&filter[user_ids][]=5&filter[user_ids][]=6`),
+].filter(question => !/organization_ids|product_ids/.test(question))
 
 const any = fc.record({
   source: fc.constantFrom('token', 'scope'),
   sort: fc.constantFrom(...SORTS),
   order: fc.constantFrom(...ORDERS),
-  way: fc.constantFrom(...WAYS),
-  isBackward: fc.boolean(),
-  isEach: fc.boolean(),
-  membership: fc.constantFrom<Membership[]>('searched', 'hashed', 'planned'),
-  isByProduct: fc.boolean(),
-  isRecorded: fc.boolean(),
-  isExact: fc.boolean(),
-  /** Whether the page is counted by its statement. */
-  isCounted: fc.boolean(),
+  count: fc.constantFrom<Shape['count'][]>('remembered', 'kept', 'records'),
+  way: fc.constantFrom<Shape['way'][]>('walked', 'found', 'either'),
+  isPrepared: fc.boolean(),
+  readsDocuments: fc.boolean(),
   question: fc.constantFrom(...QUESTIONS),
   organizations: fc.subarray(ORGANIZATIONS, { minLength: 1 }),
   products: fc.subarray(PRODUCTS, { minLength: 1 }),
-  /** The record of the cursor, counted from the first; without one, the entry is an end of the list. */
+  /** The record of the cursor, counted from the first; without one, the page is read from the start. */
   at: fc.option(fc.nat(299)),
-  size: fc.nat(20),
+  size: fc.integer({ min: 1, max: 20 }),
   skip: fc.nat(20),
+  few: fc.constantFrom(0, 7, 4000),
 })
 
-test('the statement of a page reads the records of its list from its entry, by every way, in every order', async () => {
+test('the statement of a page reads and counts the records of its list, by every way, in every order', async () => {
   await db.sql`update disclosure_state set is_on = true`
   const property = fc.asyncProperty(any, async drawn => {
-    const { question, organizations, products, at, size, skip, isCounted, isExact, ...rest } = drawn
+    const { question, organizations, products, at, size, skip, few, ...rest } = drawn
+    const { filters, values } = constraints(listQuery(question).filter)
+    const { sort, order, source, count, way } = rest
+    fc.pre(count !== 'kept' || filters.length === 0)
+    fc.pre(way !== 'either' || count === 'records')
     const scope = { organizations, products }
     await issueTokens(db.sql, scope)
     const { access } = await requireAccess(runnerOn(db.sql), tokenOf(scope))
-    const { filters, values } = constraints(listQuery(question).filter)
-    const { sort, order } = rest
-    const isGathered = rest.way.startsWith('gathered') || isCounted
-    const list = oracle
+    const all = oracle
       .documents(scope, parseRequest(`sort=${sort}&order=${order}&${question}`))
       .map(document => Number(JSON.parse(document).id))
-    const isBackward = rest.isBackward && !isGathered
-    const cursor = at === null || isGathered ? undefined : list[at % list.length]
-    const upTo = cursor === undefined ? (isBackward ? list.length : 0) : list.indexOf(cursor) + 1
-    const beyond = isBackward ? list.slice(0, upTo).reverse() : list.slice(upTo)
+    const isKnown = count === 'remembered'
+    const cursor = at === null || !isKnown ? undefined : all[at % all.length]
     const shape: Shape = {
-      ...{ ...rest, filters, isBackward, isRecorded: true, reach: 200 },
+      ...{ source, sort, order, count, way, filters, isWithinNames: sort === 'product_name' },
       hasCursor: cursor !== undefined,
-      isBounded: cursor === undefined,
-      ...(isCounted && { counting: { source: rest.source, filters, isExact } }),
+      isPrepared: way === 'walked' && rest.isPrepared,
+      readsDocuments: way === 'walked' && rest.readsDocuments,
     }
-    const sets = { organizations: `{${organizations}}`, products: `{${products}}` }
     const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
-      ...{ ...values, ...sets, size, skip, version, token: tokenOf(scope), scopeDigest: access.scopeDigest },
-      ...{ client: access.clientId, recording: true },
+      ...{ ...values, organizations: `{${organizations}}`, products: `{${products}}` },
+      ...{ size, limit: size + 1, skip, version, few, scopeDigest: access.scopeDigest },
+      ...{ tokenDigest: tokenOf(scope), clientId: access.clientId, recording: true },
       ...{ id: cursor, key: cursor && (await keyOf(sort, cursor)) },
     })
     const row = PAGE.read(found)
-    // A counted page that ends where the count says reads one record more, and there is none.
-    const near = beyond.slice(skip, skip + size)
-    const ids = isBackward ? near.reverse() : near
+    const from = (cursor === undefined ? 0 : all.indexOf(cursor) + 1) + skip
+    const ids = all.slice(from, from + size)
     expect(text(row.assessments)).toBe(ids.length > 0 ? `{${ids}}` : null)
     expect(Number(text(row.size))).toBe(ids.length)
-    expect(text(row.count)).toBe(isCounted ? String(list.length) : null)
+    expect(text(row.goesOn)).toBe(from + size < all.length ? 't' : 'f')
+    expect(text(row.count)).toBe(isKnown ? null : String(all.length))
+    const hasMost = count === 'kept' && 2 * all.length > 300
+    expect(text(row.hasMost)).toBe(isKnown ? null : hasMost ? 't' : 'f')
     const last = ids.at(-1)
     expect(text(row.lastId)).toBe(last === undefined ? null : String(last))
     if (last !== undefined) expect(text(row.lastKey)).toBe(await keyOf(sort, last))
@@ -101,50 +101,27 @@ test('the statement of a page reads the records of its list from its entry, by e
   await holds(property, { runs: 500 })
 })
 
-test.each<[string, Partial<Shape>, Record<string, string>]>([
-  ['of another version', {}, { version: '00000000-0000-4000-8000-000000000000' }],
-  ['of another scope', {}, { scopeDigest: 'another' }],
-  ['while disclosures are recorded, which was not remembered', { isRecorded: false }, {}],
+test.each<[string, Record<string, string>]>([
+  ['of another version', { version: '00000000-0000-4000-8000-000000000000' }],
+  ['of another scope', { scopeDigest: 'another' }],
 ])(
-  'a page %s has no records, and its row has the present access, version and switch',
-  async (_, differs, others) => {
-    await db.sql`update disclosure_state set is_on = true`
+  'the page of a remembered list %s has no records, and its row has the present access and version',
+  async (_, others) => {
     const scope = { organizations: [1, 2], products: PRODUCTS }
     await issueTokens(db.sql, scope)
     const { access, sets } = await requireAccess(runnerOn(db.sql), tokenOf(scope))
-    for (const way of WAYS) {
+    for (const way of ['walked', 'found'] as const) {
       const shape: Shape = {
-        ...{
-          source: 'token',
-          sort: 'certified_on',
-          order: 'ASC',
-          filters: [],
-          way,
-          reach: 200,
-          hasCursor: false,
-          isBackward: false,
-          isEach: false,
-        },
-        ...{ isBounded: true, membership: 'planned', isByProduct: true, isRecorded: true, ...differs },
+        ...{ source: 'token', sort: 'certified_on', order: 'ASC', way, filters: [], hasCursor: false },
+        ...{ count: 'remembered', isWithinNames: false, isPrepared: false, readsDocuments: false },
       }
       const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
-        ...{
-          ...sets,
-          size: 10,
-          skip: 0,
-          version,
-          token: tokenOf(scope),
-          scopeDigest: access.scopeDigest,
-          ...others,
-        },
+        ...{ ...sets, size: 10, limit: 11, skip: 0, version, few: 4000 },
+        ...{ tokenDigest: tokenOf(scope), scopeDigest: access.scopeDigest, ...others },
       })
       const row = PAGE.read(found)
       expect([row.documents, row.assessments, text(row.size)]).toEqual([null, null, '0'])
-      expect([row.scopeDigest, row.version, row.recording].map(text)).toEqual([
-        access.scopeDigest,
-        version,
-        't',
-      ])
+      expect([row.scopeDigest, row.version].map(text)).toEqual([access.scopeDigest, version])
     }
   },
 )

@@ -1,4 +1,4 @@
-import { pairsIn, sentIn } from '../../src/assessments/query-string.ts'
+import { pairsIn, sentIn } from '../../src/app/query-string.ts'
 import { ListQuery } from '../../src/contract.ts'
 
 /** The list query of a query string that is valid. */

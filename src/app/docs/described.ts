@@ -1,6 +1,5 @@
 import type { HttpError } from '../../answers.ts'
-import { MAX_LINK } from '../../assessments/next-link.ts'
-import { MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
+import { MAX_LINK } from '../../app/next-link.ts'
 import {
   ApiError,
   AssessmentList,
@@ -12,6 +11,7 @@ import {
 } from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
 import { MAX_VALUES } from '../../parameters.ts'
+import { MAX_QUERY_BYTES } from '../query-string.ts'
 import { type Errors, listErrors, recordErrors, tokenErrors } from './errors.ts'
 import { LIST_EXAMPLE, RECORD_EXAMPLE, TOKEN_EXAMPLE } from './examples.ts'
 

@@ -1,7 +1,6 @@
 import { apiError, type ErrorStyle, HttpError } from '../../answers.ts'
 import { invalidToken, unprovisioned } from '../../assessments/access.ts'
 import { assessmentNotFound } from '../../assessments/endpoints.ts'
-import { MAX_QUERY_BYTES, pairsIn, sentIn } from '../../assessments/query-string.ts'
 import { ListQuery } from '../../contract.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../database/failures.ts'
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, parametersIn, refuseCoding } from '../../oauth/body.ts'
@@ -12,6 +11,7 @@ import {
   unsupportedGrantType,
 } from '../../oauth/client-credentials.ts'
 import { httpErrorOf, methodNotAllowed, unreadableParameters } from '../errors.ts'
+import { MAX_QUERY_BYTES, pairsIn, sentIn } from '../query-string.ts'
 
 /** The errors of an operation by status, each with the name of its example. Made by the code that answers with them. */
 export type Errors = Record<number, Record<string, HttpError>>

@@ -4,13 +4,13 @@ import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { type Access, type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
-import { EITHER, GATHERED, setWay, useWay, WALKED } from './limits.ts'
+import { EITHER, SORTED_ALL, setWay, useWay, WALKED } from './limits.ts'
 import { anyParameters, type ListParameters, queryString, rightPage } from './questions.ts'
 import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, moveRecords, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
- * One writer runs while four clients read over two services. Every answer must be right for one state between
+ * One writer runs while eight clients read over two services. Every answer must be right for one state between
  * the start and the end of its request, for the data and for the integration's access together.
  */
 
@@ -133,11 +133,11 @@ class Run {
 test('during concurrent writes, an answer equals one state of data and access during its request', async () => {
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 30, maxLength: 50, size: 'max' }),
-    fc.array(questions, { minLength: 4, maxLength: 4 }),
-    // Whether lists are walked or gathered.
-    fc.constantFrom(WALKED, EITHER, GATHERED),
-    async (steps, [first = [], second = [], third = [], fourth = []], passed) => {
-      setWay(passed)
+    fc.array(questions, { minLength: 8, maxLength: 8 }),
+    // Whether lists are walked or sorted.
+    fc.constantFrom(WALKED, EITHER, SORTED_ALL),
+    async (steps, asked, few) => {
+      setWay(few)
       await Promise.all([reset(two.db, 280), two.restart()])
       const make = (organizations: number[]) =>
         Client.create(two.db, two.urls, { organizations, products: PRODUCTS })
@@ -146,17 +146,14 @@ test('during concurrent writes, an answer equals one state of data and access du
       const changing = await make([1, 2, 3, 4, 5])
       const { text } = changing.token(0)
       const run = new Run(changing, text)
-      const readAs = (client: Client, questions: ListParameters[], server: number) => {
-        const { text, access } = client.token(0)
-        return run.read(text, access, questions, server)
-      }
-      await Promise.all([
-        run.write(steps),
-        readAs(wide, first, 0),
-        readAs(wide, second, 1),
-        readAs(narrow, third, 0),
-        run.read(text, undefined, fourth, 1),
-      ])
+      // In turns a client of each scope, on each server.
+      const readers = asked.map((questions, at) => {
+        const client = [wide, narrow, changing][at % 3]
+        if (client === undefined || client === changing) return run.read(text, undefined, questions, at % 2)
+        const { text: own, access } = client.token(0)
+        return run.read(own, access, questions, at % 2)
+      })
+      await Promise.all([run.write(steps), ...readers])
       run.check()
     },
   )

@@ -22,6 +22,7 @@ export interface Plan {
   'Actual Loops': number
   'Rows Removed by Filter'?: number
   'Rows Removed by Index Recheck'?: number
+  'Temp Written Blocks'?: number
   Plans?: Plan[]
 }
 
@@ -31,14 +32,12 @@ export interface Explained {
   whole: Plan[]
 }
 
-/** The plans of the statements that a page takes. */
+/** The plan of the statement of a page. */
 export interface ExplainedPage {
-  /** The nodes of all statements. */
+  /** All nodes. */
   whole: Plan[]
-  /** The nodes that select the records of the page. */
-  page: Plan[]
-  /** The nodes of the statement that counts the list; none if it is remembered. */
-  count: Plan[]
+  /** Those that find the records of the page. */
+  near: Plan[]
 }
 
 /** The number of scans of a table. */
@@ -51,9 +50,6 @@ export interface Scans {
 export const PAGE = 100
 
 const RECORDS = 'export_records'
-
-/** A requested offset, and the offsets that the service has read before. */
-export type Place = [offset: number, visited: number[]]
 
 /** The index with all records in the order of each sort. */
 export const INDEX: Record<Sort, string> = {
@@ -87,7 +83,7 @@ export class Explainer {
     await this.pool.end()
   }
 
-  /** The plans of the statements for a page, on a service that has read the pages at `visited` and the end before. */
+  /** The plan of a page, on a service that has read the pages at `visited` before. */
   async explain(scope: Scope, query: Partial<ListQuery>, visited: number[] = []): Promise<ExplainedPage> {
     const memory = new PageMemory()
     await issueTokens(this.pool, scope)
@@ -96,18 +92,11 @@ export class Explainer {
     memory.noteAccess(token, access)
     memory.noteSets(access.scopeDigest, sets)
     for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
-    // A page beyond the count finds the end of the list, and leaves no cursor.
-    if (visited.length > 0) await read(this.pool, memory, scope, { ...query, offset: 1e9 })
     const sent = await this.explainSent(sql => read(sql, memory, scope, query))
-    const having = (part: string) => sent.filter(({ text }) => text.includes(part))
-    const records = having('as "documents"')
-    const counting = having('as "ofScope"')
-    if (records.length !== 1) throw new Error(`${records.length} statements for the records of one page`)
-    return {
-      whole: sent.flatMap(({ whole }) => whole),
-      page: records.flatMap(({ whole }) => pageOf(whole)),
-      count: counting.flatMap(({ whole }) => whole),
-    }
+    if (sent.length !== 1) throw new Error(`${sent.length} statements for one page`)
+    const { whole = [] } = sent[0] ?? {}
+    const near = whole.find(node => node['Subplan Name'] === 'CTE near')
+    return { whole, near: near ? nodes(near) : [] }
   }
 
   /** The plans of all statements that `work` sends, with their values. */
@@ -140,7 +129,7 @@ export class Explainer {
 
   private async explained(statement: string, parameters: string[] = []): Promise<Plan[]> {
     const rows = await this.pool.unsafe<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
-      `explain (analyze, timing off, format json) ${statement}`,
+      `explain (analyze, timing off, buffers, format json) ${statement}`,
       parameters,
     )
     return rows.flatMap(row => row['QUERY PLAN']).flatMap(({ Plan }) => nodes(Plan))
@@ -174,16 +163,8 @@ export async function read(
   tokenDigest = tokenOf(scope),
 ): Promise<void> {
   const rest = { page: PAGE, offset: 0, sort: 'certified_on', order: 'ASC', filter: {} } as const
-  await readPage(runnerOn(sql), memory, tokenDigest, { ...rest, ...query })
-}
-
-/** The part of the plan of a page statement that selects the records. */
-function pageOf(whole: Plan[]): Plan[] {
-  const page = whole.find(
-    node => node['Node Type'] === 'Limit' && nodes(node).some(({ 'Relation Name': of }) => of === RECORDS),
-  )
-  if (!page) throw new Error('a page statement has no limit on its records')
-  return nodes(page)
+  const request = { db: runnerOn(sql), memory, tokenDigest, bounds: {} }
+  await readPage(request, { ...rest, ...query })
 }
 
 export function nodes(plan: Plan): Plan[] {

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { COSTS } from '../../../src/assessments/read-list.ts'
+import { LIMITS } from '../../../src/assessments/filters.ts'
 
-/** What a walk costs for each record that it passes: all lists are walked, all are gathered, or either, as it costs less. */
+/** Up to how many records a list is sorted: then all lists are walked, all are sorted, or either. */
 export const WALKED = 0
-export const GATHERED = 1e9
-export const EITHER = COSTS.passed
+export const SORTED_ALL = 1e9
+export const EITHER = LIMITS.few
 
-/** Lets the service walk or gather lists, during the tests of a file. A property may change that for each of its runs. */
-export function useWay(passed = EITHER): void {
-  beforeAll(() => setWay(passed))
+/** Lets the service walk or sort lists, during the tests of a file. A property may change that for each of its runs. */
+export function useWay(few = EITHER): void {
+  beforeAll(() => setWay(few))
   afterAll(() => setWay(EITHER))
 }
 
-export function setWay(passed: number): void {
-  COSTS.passed = passed
+export function setWay(few: number): void {
+  LIMITS.few = few
 }

@@ -5,7 +5,7 @@ import { migratedDatabase, openTestDatabase, type TestDatabase } from '../../sup
 import { Explainer } from './explain.ts'
 
 /** The numbers of records, organizations and products that `fillReadModel` makes. */
-export const RECORDS = 60_000
+export const RECORDS = 100_000
 export const ORGANIZATIONS = 500
 export const PRODUCTS = 40
 
@@ -56,7 +56,7 @@ async function fillReadModel(sql: Sql): Promise<void> {
   await sql.unsafe(`
     insert into export_records
     select n, organization, 1 + hash % 40, 1 + n / 3, 'S-' || n / 3,
-      hash % 16 = 0, hash % 10 = 0, array[1 + hash % 300],
+      hash / 40 % 16 = 0, hash / 40 % 10 = 0, array[1 + hash % 300],
       date '2015-01-01' + (n * 4000::bigint / ${RECORDS})::integer, 'user ' || md5((n / 3)::text), 'proctor ' || md5((hash % 300)::text),
       'product ' || hash % 40, repeat('{"id":' || n || '}', 40)
     from (

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { requireAccess } from '../../../src/assessments/access.ts'
 import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
-import { List } from '../../../src/assessments/list.ts'
-import { pageSql } from '../../../src/assessments/list-sql.ts'
 import { readPage } from '../../../src/assessments/page.ts'
-import { listKey, PageMemory } from '../../../src/assessments/page-memory.ts'
-import type { Shape } from '../../../src/assessments/shape.ts'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { pageSql, type Shape } from '../../../src/assessments/page-sql.ts'
 import type { ServingDatabase } from '../../../src/database/pool.ts'
 import { compile } from '../../../src/database/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
@@ -14,33 +12,25 @@ import type { Scope } from '../../support/oracle.ts'
 import { PATIENT } from '../../support/pool.ts'
 import { useWay, WALKED } from './limits.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
-import { noting } from './runners.ts'
 import { EMPTY, PRODUCTS, reset } from './world.ts'
 
 /** The texts of page statements, whether connections keep them prepared, and with which kind of plan. */
 
-/** TEST_UPDATE_STATEMENTS=1 writes the file. */
-test('statements/next-page.sql equals the statement that the service sends for the next page of a walk', async () => {
-  const file = Bun.file(`${import.meta.dir}/../statements/next-page.sql`)
-  const shape: Shape = {
-    ...{
-      source: 'token',
-      sort: 'user_name',
-      order: 'DESC',
-      filters: [],
-      way: 'dense',
-      reach: 200,
-      hasCursor: true,
-    },
-    ...{
-      isBackward: false,
-      isEach: true,
-      isBounded: false,
-      membership: 'searched',
-      isByProduct: true,
-      isRecorded: false,
-    },
-  }
+const NEXT: Shape = {
+  ...{ source: 'token', sort: 'user_name', order: 'DESC', filters: [], count: 'remembered', way: 'walked' },
+  ...{ hasCursor: true, isWithinNames: false, isPrepared: true, readsDocuments: false },
+}
+const SEARCHED: Shape = {
+  ...{ ...NEXT, sort: 'certified_on', order: 'ASC', filters: ['start_date', 'search'] },
+  ...{ count: 'records', way: 'either', hasCursor: false, isPrepared: false },
+}
+
+/** TEST_UPDATE_STATEMENTS=1 writes the files. */
+test.each<[string, string, Shape]>([
+  ['next-page.sql', 'the next page of a walk', NEXT],
+  ['first-page-of-search.sql', 'the first page of a search from a day on', SEARCHED],
+])('statements/%s equals the statement that the service sends for %s', async (name, _, shape) => {
+  const file = Bun.file(`${import.meta.dir}/../statements/${name}`)
   const text = `${compile(pageSql(shape)).sql.trim()}\n`
   if (process.env.TEST_UPDATE_STATEMENTS) await file.write(text)
   expect(text).toBe(await file.text())
@@ -67,7 +57,10 @@ afterAll(() => pool?.close())
 
 /** Reads the page of a query string with the token of a scope. */
 const page = (memory: PageMemory, scope: Scope, query: string) =>
-  readPage(pool.forRequest(PATIENT), memory, tokenOf(scope), listQuery(query))
+  readPage(
+    { db: pool.forRequest(PATIENT), memory, tokenDigest: tokenOf(scope), bounds: {} },
+    listQuery(query),
+  )
 
 interface Kept {
   statement: string
@@ -95,7 +88,7 @@ test('the statements of a walk get one generic plan for all values', async () =>
     }
   }
   for (let time = 0; time < 20; time++)
-    await retrieveAssessment(pool, memory, tokenOf({ organizations: [3], products: PRODUCTS }), '10')
+    await retrieveAssessment({ db: pool, memory, tokenDigest: tokenOf(SCOPES[2]), bounds: {} }, '10')
   const kept = await keptPages()
   // Postgres makes five custom plans before it considers a generic plan.
   expect(kept.filter(({ custom }) => custom > 5)).toEqual([])
@@ -116,34 +109,6 @@ test('statements with filters are not prepared', async () => {
     }
   }
   expect((await keptPages()).length).toBe(before.length)
-})
-
-test('a statement reaches the far end of its page', async () => {
-  const reached = async (offset: number) => {
-    const sent: string[] = []
-    const query = listQuery(`offset=${offset}&page=100&sort=user_name`)
-    const memory = new PageMemory()
-    const { access } = await requireAccess(pool, tokenOf(SCOPES[0]))
-    const numbers = { count: 1e9, ofScope: 1e9, ofOrganizations: 1e9, ofProducts: 1e9, all: 1e9 }
-    const list = new List({ version: null, isRecorded: false, isProven: false, ...numbers })
-    await memory.listOf(listKey(access.scopeDigest, {}), async () => list, {})
-    await readPage(
-      noting(pool.forRequest(PATIENT), text => sent.push(text)),
-      memory,
-      tokenOf(SCOPES[0]),
-      query,
-    )
-    const [text = ''] = sent.filter(text => text.includes('as "documents"'))
-    return /limit (\d+)\s+\) as near/.exec(text)?.[1]
-  }
-  expect(await reached(100)).toBe('200')
-  expect(await reached(101)).toBe('10000')
-  expect(await reached(9_900)).toBe('10000')
-  expect(await reached(9_901)).toBe('1000000')
-  // Statements of far pages are not prepared.
-  expect(
-    (await keptPages()).filter(({ statement }) => /limit 10000(00)?\s+\) as near/.test(statement)),
-  ).toEqual([])
 })
 
 test('a statement that is not prepared takes one round trip, and its values arrive unchanged', async () => {

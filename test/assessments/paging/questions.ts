@@ -101,7 +101,7 @@ export async function readBody(
   offset: number,
 ): Promise<string> {
   const query = listQuery(queryString(parameters, offset))
-  const page = await readPage(db, memory, tokenOf(scope), query)
+  const page = await readPage({ db, memory, tokenDigest: tokenOf(scope), bounds: {} }, query)
   const { count, documents } = page
   return `{"data":[${Buffer.from(documents).toString()}],"meta":{"count":${count},"offset":${offset},"page":${parameters.size}}}`
 }

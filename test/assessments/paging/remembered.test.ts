@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
+import { requireAccess } from '../../../src/assessments/access.ts'
+import { List } from '../../../src/assessments/list.ts'
 import { readPage } from '../../../src/assessments/page.ts'
-import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { listKey, PageMemory } from '../../../src/assessments/page-memory.ts'
+import type { RequestBounds } from '../../../src/database/bounds.ts'
 import type { Runner } from '../../../src/database/statement.ts'
 import { listQuery } from '../../support/list-query.ts'
 import { useDatabase } from './database.ts'
@@ -28,7 +31,10 @@ beforeEach(async () => {
 })
 
 const page = (query: string, offset: number, of = SCOPE, runner: Runner = db.pool) =>
-  readPage(runner, memory, tokenOf(of), listQuery(`page=50&offset=${offset}&${query}`))
+  readPage(
+    { db: runner, memory, tokenDigest: tokenOf(of), bounds: {} },
+    listQuery(`page=50&offset=${offset}&${query}`),
+  )
 
 /** The kinds of statements that a page of 50 sends; see kindsOf. */
 async function statementsFor(query: string, offset: number, of = SCOPE): Promise<string[]> {
@@ -43,50 +49,35 @@ const change = (organization: number) =>
     update assessments set certified_at = certified_at + interval '1 day'
     where organization_id = ${organization} and id < 150`
 
-const COUNTED = ['count', 'start']
+const KEPT = 'kept'
 
 /** Requests one after the other, and the kinds of the statements of each. */
 const WALKS: Record<string, [query: string, offset: number, kinds: string | string[]][]> = {
   'the first page is counted, and the next pages are read from cursors': [
-    ['', 0, COUNTED],
+    ['', 0, KEPT],
     ['', 50, 'cursor'],
     ['', 0, 'start'],
     ['', 50, 'cursor'],
   ],
   'a count serves all orders, and a cursor one order': [
-    ['sort=user_name', 0, COUNTED],
+    ['sort=user_name', 0, KEPT],
     ['sort=user_name&order=DESC', 40, 'start'],
     ['sort=proctor_name', 40, 'start'],
     ['sort=user_name', 50, 'cursor'],
   ],
   'each filter has its own count': [
-    ['', 0, COUNTED],
-    ['filter[legacy_record]=false', 20, COUNTED],
-    ['filter[organization_ids][]=1', 20, COUNTED],
+    ['', 0, KEPT],
+    ['filter[legacy_record]=false', 20, 'counted'],
+    ['filter[organization_ids][]=1', 20, KEPT],
     ['filter[organization_ids][]=1', 0, 'start'],
   ],
-  'a page beyond the end looks once for a record at the count, and then is known to be empty': [
-    ['', 9_999, COUNTED],
-    ['', 9_999, 'end'],
-  ],
   // The scope has 150 records.
-  'a page near to the end is read from the end once a page has found the end where the count says': [
-    ['', 0, COUNTED],
-    ['sort=user_name', 90, 'start'],
-    ['', 149, 'cursor'],
-    ['sort=proctor_name', 80, 'end'],
-    ['sort=proctor_name', 40, 'start'],
-    ['sort=proctor_name&order=DESC', 51, 'end'],
-  ],
-  'a page whose records were counted is read from the nearer end at once': [
-    ['filter[legacy_record]=false', 70, ['count', 'end']],
-    ['filter[legacy_record]=false', 10, 'start'],
-  ],
-  'a page that is read again, and the page before it, are read from the cursor where it ended': [
-    ['', 0, COUNTED],
+  'a page that is read again is read from the cursor before it': [
+    ['', 0, KEPT],
     ['sort=user_name', 75, 'start'],
-    ['sort=user_name', 75, 'cursor'],
-    ['sort=user_name', 70, 'cursor'],
+    ['sort=user_name', 75, 'start'],
+    ['sort=user_name', 125, 'cursor'],
+    ['sort=user_name', 130, 'cursor'],
   ],
 }
 
@@ -95,7 +86,7 @@ test.each(Object.entries(WALKS))('%s', async (_, walk) => {
     expect(await statementsFor(query, offset)).toEqual([kinds].flat())
 })
 
-const RECOUNTED = ['cursor', 'count', 'start']
+const RECOUNTED = ['cursor', 'kept']
 
 test('a page after a change of any list is read again from a new count', async () => {
   await statementsFor('', 0)
@@ -114,19 +105,20 @@ test('a list of a restored database is forgotten', async () => {
   expect(await statementsFor('', 50)).toEqual(RECOUNTED)
 })
 
-test('a list is counted again after the recording of disclosures was switched', async () => {
+test('a page of a remembered list returns its ids as soon as disclosures are recorded', async () => {
   await statementsFor('', 0)
   try {
     await db.sql`update disclosure_state set is_on = true`
-    expect(await statementsFor('', 50)).toEqual(RECOUNTED)
-    expect((await page('', 0)).shown).toMatchObject({
+    db.sent = []
+    expect((await page('', 50)).shown).toMatchObject({
       assessments: expect.any(String),
       people: expect.any(String),
     })
+    expect(kindsOf(db.sent)).toEqual(['cursor'])
   } finally {
     await db.sql`update disclosure_state set is_on = false`
   }
-  expect((await page('', 0)).shown).toEqual({ assessments: null, people: null })
+  expect((await page('', 50)).shown).toBeUndefined()
 })
 
 test('two scopes have separate counts, even equal ones', async () => {
@@ -134,50 +126,48 @@ test('two scopes have separate counts, even equal ones', async () => {
   for (const filter of filters) await statementsFor(filter, 0)
   for (const other of OTHERS) {
     for (const filter of filters) {
-      expect(await statementsFor(filter, 0, other)).toEqual(COUNTED)
+      expect(await statementsFor(filter, 0, other)).toEqual([filter ? 'counted' : KEPT])
       expect(await statementsFor(filter, 0, other)).toEqual(['start'])
     }
   }
 })
 
 describe('when a list changes before each of its pages', () => {
-  /** Makes a change before each statement of this kind, so many times. */
-  const changing = (kind: string, times: number, statement: string): Runner => ({
-    unsafe: async (text, ...rest) => {
-      if (kindsOf([text])[0] === kind && times-- > 0) await db.sql.unsafe(statement)
-      return await db.pool.unsafe(text, ...rest)
-    },
-  })
-  const MOVE = 'update assessments set legacy_record = not legacy_record where id = 10'
-
-  test('the page is counted by its own statement after three counts', async () => {
+  test('the page is counted by its own statement after two remembered lists', async () => {
+    const outdated = new List('00000000-0000-4000-8000-000000000000', 150, false)
+    // Whenever the request forgets a list, another one has counted it, and it is outdated again.
+    memory = new (class extends PageMemory {
+      override note(key: string, list: List | undefined) {
+        super.note(key, list ?? outdated)
+      }
+    })()
+    const { access } = await requireAccess(db.pool, tokenOf(SCOPE))
+    memory.note(listKey(access.scopeDigest, {}), outdated)
     db.sent = []
-    const { count } = await page('', 0, SCOPE, changing('start', 5, MOVE))
-    expect(kindsOf(db.sent)).toEqual(['count', 'start', 'count', 'start', 'count', 'start', 'counted page'])
-    expect(count).toBe(150)
+    expect((await page('', 0)).count).toBe(150)
+    expect(kindsOf(db.sent)).toEqual(['start', 'start', 'kept'])
+    expect(await statementsFor('', 0)).toEqual(['start'])
   })
 
   test('a page that is counted by its own statement returns its ids if disclosures are recorded at that moment', async () => {
     const switching: Runner = {
       unsafe: async (text, ...rest) => {
         const [kind] = kindsOf([text])
-        if (kind === 'start') await db.sql.unsafe(MOVE)
-        if (kind === 'counted page') await db.sql`update disclosure_state set is_on = not is_on`
+        if (kind === 'kept') await db.sql`update disclosure_state set is_on = not is_on`
         return await db.pool.unsafe(text, ...rest)
       },
     }
     const { shown } = await page('', 0, SCOPE, switching)
     expect(shown).toMatchObject({ assessments: expect.any(String), people: expect.any(String) })
     memory = new PageMemory()
-    expect((await page('', 0, SCOPE, switching)).shown).toEqual({ assessments: null, people: null })
+    expect((await page('', 0, SCOPE, switching)).shown).toBeUndefined()
   })
 
   test('a page that is counted by its own statement is a 503 if the switch of disclosures has gone', async () => {
     const deleting: Runner = {
       unsafe: async (text, ...rest) => {
         const [kind] = kindsOf([text])
-        if (kind === 'start') await db.sql.unsafe(MOVE)
-        if (kind === 'counted page') await db.sql`delete from disclosure_state`
+        if (kind === 'kept') await db.sql`delete from disclosure_state`
         return await db.pool.unsafe(text, ...rest)
       },
     }
@@ -195,7 +185,7 @@ describe('of requests for a list that nobody has counted,', () => {
     const held: { release(): void; fail(error: Error): void }[] = []
     const runner: Runner = {
       unsafe: async (text, ...rest) => {
-        if (kindsOf([text])[0] === 'count') {
+        if (kindsOf([text])[0] === 'kept') {
           const { promise, resolve, reject } = Promise.withResolvers<void>()
           held.push({ release: resolve, fail: reject })
           await promise
@@ -219,7 +209,7 @@ describe('of requests for a list that nobody has counted,', () => {
     await ready(held, 1)
     held[0]?.release()
     expect(await Promise.all(pages)).toEqual([150, 150, 150, 150, 150])
-    expect(kindsOf(db.sent).filter(kind => kind === 'count')).toHaveLength(1)
+    expect(kindsOf(db.sent).filter(kind => kind === 'kept')).toHaveLength(1)
   })
 
   test('the next one counts after a count that fails, and none but the first fails', async () => {
@@ -242,8 +232,8 @@ describe('of requests for a list that nobody has counted,', () => {
     const { held, runner } = holding()
     const [first] = some(1, runner)
     await ready(held, 1)
-    const waiting = (bounds: Parameters<typeof readPage>[4]) =>
-      readPage(runner, memory, tokenOf(SCOPE), listQuery(''), bounds).then(
+    const waiting = (bounds: RequestBounds) =>
+      readPage({ db: runner, memory, tokenDigest: tokenOf(SCOPE), bounds }, listQuery('')).then(
         () => 'page',
         error => error.constructor.name,
       )

@@ -32,7 +32,9 @@ beforeAll(async () => {
   for (let time = 0; time < 10; time++) {
     await many.explainer.scansOf(sql => requireAccess(sql, NOBODYS).catch(() => {}))
     await many.explainer.scansOf(sql =>
-      retrieveAssessment(sql, new PageMemory(), NOBODYS, '1').catch(() => {}),
+      retrieveAssessment({ db: sql, memory: new PageMemory(), tokenDigest: NOBODYS, bounds: {} }, '1').catch(
+        () => {},
+      ),
     )
   }
   const organizations = many.organizations.filter((_, at) => at % 5 !== 0)
@@ -68,7 +70,10 @@ describe('a token is looked up by three keys', () => {
       ['999999999', false],
     ] as const) {
       const work = async (sql: Runner) => {
-        const { status } = await retrieveAssessment(sql, new PageMemory(), token(), id)
+        const { status } = await retrieveAssessment(
+          { db: sql, memory: new PageMemory(), tokenDigest: token(), bounds: {} },
+          id,
+        )
         expect(status).toBe(isThere ? 200 : 404)
       }
       expect(await many.explainer.explainSent(work)).toHaveLength(1)
@@ -87,7 +92,10 @@ describe('a token is looked up by three keys', () => {
       const { access } = await requireAccess(sql, token())
       expect(access.clientId).toMatch(/^client\d+$/)
     })
-    expect(scans).toEqual(BY_KEYS)
+    // The statement also reads the two tables of one row.
+    expect(scans.filter(({ table }) => !['disclosure_state', 'export_version'].includes(table))).toEqual(
+      BY_KEYS,
+    )
   })
 
   test('and by one key if the token does not exist', async () => {

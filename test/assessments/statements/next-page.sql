@@ -1,3 +1,32 @@
+with token as materialized (
+  select client_id, scope_digest, organization_ids, product_ids, (select "export_version"."version" from "export_version") as version, (select "disclosure_state"."is_on" from "disclosure_state") as recording
+  from live_tokens where digest = $1::bytea
+), counted as materialized (select null::bigint as count, null::boolean as has_most
+), near as materialized (
+  select * from (
+  select "export_records"."id" as id, "export_records"."user_name_key" as key from "export_records"
+  where coalesce((select $2::bigint[])[width_bucket(organization_id, (select $2::bigint[]))] = organization_id
+    and (select $3::bigint[])[width_bucket(product_id, (select $3::bigint[]))] = product_id, false)
+  ) as walked
+  where (select scope_digest = $4 and version = $5::uuid from token)
+    and (key, id) < ((select $6::text), (select $7::bigint))
+  order by key desc, id desc
+  limit (select $8::bigint) offset (select $9::bigint)
+), page as (
+  select
+    string_agg(document, ',') as documents,
+    count(*) as size,
+    (array_agg(key))[count(*)] as last_key,
+    (array_agg(id))[count(*)] as last_id,
+    array_agg(id) filter (where (select recording from token)) as assessments,
+    array_agg(user_id) filter (where (select recording from token)) as people
+  from (
+    select near.id, key, document, user_id
+    from (select * from near limit (select $10::bigint)) as near
+    cross join lateral (select "export_records"."document", "export_records"."user_id" from "export_records" where "export_records"."id" = near.id offset 0) as record
+    order by key desc, id desc
+  ) as shown
+)
 select token.client_id as "clientId",
   token.scope_digest as "scopeDigest",
   case
@@ -7,40 +36,12 @@ select token.client_id as "clientId",
   token.version as "version",
   token.recording as "recording",
   counted.count as "count",
+  counted.has_most as "hasMost",
   page.documents as "documents",
   page.size as "size",
+  (select count(*) from near) > page.size as "goesOn",
   page.last_key as "lastKey",
   page.last_id as "lastId",
   page.assessments as "assessments",
   page.people as "people"
-from (
-  select client_id, scope_digest, organization_ids, product_ids,
-    organization_ids || '{}' as organizations, product_ids || '{}' as products,
-    (select "export_version"."version" from "export_version") as version,
-    (select "disclosure_state"."is_on" from "disclosure_state") as recording
-  from live_tokens where digest = $1::bytea offset 0
-) as token
-cross join lateral (select null::bigint as count) as counted
-cross join lateral (
-  select
-    string_agg(document, ',') as documents,
-    count(*) as size,
-    (array_agg(key))[count(*)] as last_key,
-    (array_agg(id))[count(*)] as last_id,
-    null as assessments,
-    null as people
-  from (
-    select id, key, document, user_id
-    from (
-      select * from (
-        select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document", "export_records"."user_id"
-        from "export_records"
-        where coalesce(token.products[width_bucket("export_records"."product_id", token.products)] = "export_records"."product_id" and token.organizations[width_bucket("export_records"."organization_id", token.organizations)] = "export_records"."organization_id", false)
-      and ("export_records"."user_name_key", "export_records"."id") < ((select $2::text), (select $3::bigint))
-        order by "export_records"."user_name_key" desc, "export_records"."id" desc limit 200
-      ) as near
-      where token.scope_digest = $4 and token.version = $5::uuid and token.recording = false
-      limit (select $6::bigint) offset (select $7::bigint)
-    ) as page
-  ) as page
-) as page
+from token, counted, page

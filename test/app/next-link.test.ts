@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { MAX_LINK, nextLink } from '../../src/assessments/next-link.ts'
-import { pairsIn } from '../../src/assessments/query-string.ts'
+import { MAX_LINK, nextLink } from '../../src/app/next-link.ts'
+import { pairsIn } from '../../src/app/query-string.ts'
 import { listQuery } from '../support/list-query.ts'
 import { holds } from '../support/property.ts'
 
