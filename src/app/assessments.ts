@@ -39,13 +39,13 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
         const wrong = code === 'VALIDATION' ? refusalOf(error) : error
         // What cannot be read is told to a live token alone (docs/decisions.md, "Answers").
         return tokenDigest && wrong instanceof HttpError && wrong.httpStatus < 500
-          ? await answer(request, tokenDigest, known => refuse(known, wrong))
+          ? await answer(request, tokenDigest, asked => refuse(asked, wrong))
           : failureAnswer(request, wrong, apiError)
       })
       .get(
         RETRIEVE,
         ({ params, request, tokenDigest }) =>
-          answer(request, tokenDigest, known => retrieveAssessment(known, params.id)),
+          answer(request, tokenDigest, asked => retrieveAssessment(asked, params.id)),
         { params: RecordPath, detail: recordDetail() },
       )
       // Elysia's own query splits at commas, reads lists in brackets, and keeps bad escapes. So the validator gets another
@@ -57,8 +57,8 @@ export function assessments(db: ServingDatabase, counters: Counters, standby?: S
       .get(
         LIST,
         ({ pairs, query, request, tokenDigest }) =>
-          answer(request, tokenDigest, known =>
-            listAssessments(known, query, count => nextLink(pairs, query, count), standby),
+          answer(request, tokenDigest, asked =>
+            listAssessments(asked, query, count => nextLink(pairs, query, count), standby),
           ),
         { query: ListQuery, detail: listDetail() },
       )

@@ -35,7 +35,7 @@ export function unprovisioned(missing: string, clientId: string): HttpError {
 }
 
 /** What a live token may read, and the state of the database, at one moment. */
-interface Granted {
+export interface Granted {
   access: Access
   sets: Sets
   /** Of the export. Null if somebody has deleted its row. */
@@ -44,7 +44,7 @@ interface Granted {
   recording: Buffer | null
 }
 
-/** Looks a token up for a request that reads nothing else, or that is the first of its token. Throws HttpError 401 or 400. */
+/** Looks a token and its scope up, by a statement of its own. Throws HttpError 401 or 400. */
 export async function requireAccess(db: Runner, tokenDigest: string): Promise<Granted> {
   const [found] = await lookUp(db, { tokenDigest })
   const row = LIVE.read(found)

@@ -18,8 +18,8 @@ export async function listAssessments(
   linkTo: (count: number) => { link?: string },
   standby: Standby | undefined,
 ): Promise<Answer> {
-  const page = standby ? standby.page(request, query) : readPage(request, query)
-  const { access, count, documents, size, shown } = await page
+  const page = await (standby ? standby.page(request, query) : readPage(request, query))
+  const { access, count, documents, size, shown } = page
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,

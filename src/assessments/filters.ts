@@ -19,8 +19,8 @@ export type Values = Record<string, unknown>
  * Up to so many records of a list are sorted for each page. More are walked. Both take some 6 ms near it, in 1,000,000 records.
  * Tests change it, so that short lists are walked, too.
  */
-export const LIMITS = { few: 4000 }
-export const few = sql`${sql.placeholder('few')}::bigint`
+export const LIMITS = { sorted: 4000 }
+export const mostSorted = sql`${sql.placeholder('mostSorted')}::bigint`
 
 /** The sets of a scope, narrowed by those filters of a request that name organizations and products. They stay ascending. */
 export function narrowed(sets: Sets, { organization_ids, product_ids }: Filter): Sets {
@@ -39,7 +39,7 @@ function common(set: string, ids: string[] | undefined): string {
 
 const bigints = (name: string) => sql`${sql.placeholder(name)}::bigint[]`
 
-/** The sets as they are narrowed, of which the scope at a standby consists. */
+/** The narrowed sets of the request. */
 export const SETS = { organizations: bigints('organizations'), products: bigints('products') }
 
 /** Whether a row is in the sets: a record, or a count that writers keep. */
@@ -66,8 +66,11 @@ const isProductFound = sql`${r.productId} in (
 /** Whether the search finds a person. The names stand a line each, and no search has a line break: one LIKE covers both. */
 const isPersonFound = sql`(${people.namesKey} like ${folded('search')} or ${people.namesKey} like ${folded('full_name')})`
 
-/** What each filter asks of a record, except those of organizations and products, which narrow the sets. */
-const CONDITIONS: Record<string, SQL> = {
+/** The filters that ask something of a record. Those of organizations and products narrow the sets. */
+export type Constraint = Exclude<keyof Filter, 'organization_ids' | 'product_ids'>
+
+/** What each of them asks. */
+const CONDITIONS: Record<Constraint, SQL> = {
   start_date: sql`${r.certifiedOn} >= ${sql.placeholder('start_date')}::date`,
   end_date: sql`${r.certifiedOn} <= ${sql.placeholder('end_date')}::date`,
   user_ids: sql`${r.userId} = any (${bigints('user_ids')})`,
@@ -80,17 +83,11 @@ const CONDITIONS: Record<string, SQL> = {
 }
 
 /** What some filters ask of a record. */
-export const conditionsOf = (filters: string[]): SQL[] => filters.flatMap(name => CONDITIONS[name] ?? [])
+export const conditionsOf = (filters: Constraint[]): SQL[] => filters.map(name => CONDITIONS[name])
 
-/**
- * A search for a text without three letters in a row: the index of names would be read as a whole for it. This is no filter, but
- * tells so beside the names of filters.
- */
-const SHORT = 'short_search'
-
-/** The names of the filters that constrain anything but the sets of the scope, and their values. */
-export function constraints(filter: Filter): { filters: string[]; values: Values } {
-  const values: Values = {
+/** The filters of a request that constrain anything but the sets of the scope, and their values. */
+export function constraints(filter: Filter): { filters: Constraint[]; values: Values } {
+  const values: Record<Constraint, unknown> = {
     start_date: filter.start_date,
     end_date: filter.end_date,
     user_ids: filter.user_ids?.filter(isBigint),
@@ -98,38 +95,41 @@ export function constraints(filter: Filter): { filters: string[]; values: Values
     proctor_ids: filter.proctor_ids?.filter(isBigint),
     user_record_status: onlyOne(filter.user_record_status),
     legacy_record: onlyOne(filter.legacy_record),
-    ...(filter.search && patterns(filter.search)),
+    search: filter.search ? contains(filter.search.trim()) : undefined,
   }
-  const names = [...Object.keys(CONDITIONS), SHORT]
-  return { filters: names.filter(name => values[name] !== undefined), values }
+  const filters = (Object.keys(CONDITIONS) as Constraint[]).filter(name => values[name] !== undefined)
+  return { filters, values: { ...values, full_name: fullName(filter.search) } }
 }
 
 /** The value of a two-valued filter. Both of them together constrain nothing. */
 const onlyOne = <Value>(values: Value[] = []) => (new Set(values).size === 1 ? values[0] : undefined)
 
-/** The patterns of a search that is not blank (contract F2). Two words are a first and a last name, too. */
-function patterns(search: string): Values {
-  const literal = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&')
-  const words = search.trim().split(/\s+/).map(literal)
-  return {
-    search: `%${literal(search.trim())}%`,
-    full_name: words.length === 2 ? `%${words[0]}%\n%${words[1]}%\n%` : null,
-    ...(!/[\p{L}\p{N}]{3}/u.test(search) && { [SHORT]: true }),
-  }
+/** The pattern of a search for a text (contract F2). */
+const contains = (text: string) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
+
+/** The pattern of two words as a first and a last name; null for any other text. */
+function fullName(search = ''): string | null {
+  const [first, last, third] = search.trim().split(/\s+/)
+  return first && last && third === undefined ? `${contains(first)}\n${contains(last)}\n%` : null
 }
 
-/** Whether a search looks for names among all records. Beside a filter that names people, it looks at theirs. */
-export const isSearch = (filters: string[]): boolean => filters.includes('search') && !namesPeople(filters)
+/** Whether a search is for a text without three letters in a row. The index of names would be read as a whole for it. */
+export const isShortSearch = ({ search }: Filter): boolean =>
+  search !== undefined && !/[\p{L}\p{N}]{3}/u.test(search)
 
-/** Whether a filter names people. They have few records, which an index finds. */
-export const namesPeople = (filters: string[]): boolean =>
-  ['user_ids', 'seids', 'proctor_ids'].some(name => filters.includes(name))
+/** Whether a search looks for names among all records. Beside a filter that names people, it looks at theirs. */
+export const isSearch = (filters: Constraint[]): boolean =>
+  filters.includes('search') && !namesPeople(filters)
+
+/** Whether a filter names people. They mostly have few records, which an index finds, and are always sorted. */
+export const namesPeople = (filters: Constraint[]): boolean => PEOPLE.some(name => filters.includes(name))
+const PEOPLE: Constraint[] = ['user_ids', 'seids', 'proctor_ids']
 
 /**
  * All matches, by any index, with their ids and sort keys. The planner may find them along the index of the sort, too, except
  * those of people: it does not know how far away they are, and the offset keeps it from that.
  */
-export function found(key: SQL, filters: string[]): SQL {
+export function matching(key: SQL, filters: Constraint[], isShort: boolean): SQL {
   const matches = (from: SQL, ...conditions: SQL[]) => sql`
   select ${r.id} as id, ${key} as key from ${from}
   where ${all([inSets, ...conditions])}`
@@ -138,10 +138,10 @@ export function found(key: SQL, filters: string[]): SQL {
   if (!isSearch(filters)) return matches(sql`${r}`, ...conditions)
   const others = conditionsOf(filters.filter(name => name !== 'search'))
   // The planner uses no index for a condition that "is true".
-  const isPerson = filters.includes(SHORT) ? sql`${isPersonFound} is true` : isPersonFound
-  const isLarge = sql`(select records from scope) > ${few}`
+  const isPerson = isShort ? sql`${isPersonFound} is true` : isPersonFound
+  const isLarge = sql`(select records from scope) > ${mostSorted}`
   return sql`
-  select * from (${matches(sql`${r}`, ...conditions, sql`(select records from scope) <= ${few}`)}
+  select * from (${matches(sql`${r}`, ...conditions, sql`(select records from scope) <= ${mostSorted}`)}
   union all${matches(sql`${r}`, ...others, isProductFound, isLarge)}
   union all${matches(OF_PEOPLE, ...others, isPerson, sql`(${isProductFound}) is not true`, isLarge)}
   ) as found offset 0`
@@ -152,7 +152,7 @@ export function found(key: SQL, filters: string[]): SQL {
  * takes 500 ms for a letter that 200,000 of them have.
  */
 export const SCOPE_OF_SEARCH = sql`
-  select sum(records) as records from export_counts where ${inSets}`
+  select coalesce(sum(records), 0) as records from export_counts where ${inSets}`
 
 /** The planner overestimates a look-up for each person, and would join with all records: 300 ms instead of 40 for a name. */
 const OF_PEOPLE = sql`${people} cross join lateral (

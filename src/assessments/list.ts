@@ -10,9 +10,9 @@ export interface Cursor {
 /** The sort and the order of a list. */
 type Sorted = Pick<ListQuery, 'sort' | 'order'>
 
-/** The records between two cursors at first. Those between are skipped in the index. */
+/** At first, cursors stand at least so many records apart. Those between are skipped in the index. */
 const DISTANCE = 50
-/** Past it, cursors go. A list of 1,000,000 records that is walked by 100 in all eight orders has 14 MB of cursors. */
+/** A list with more keeps every other cursor. All those of 1,000,000 records, by 100 in eight orders, would be 14 MB. */
 const MAX_BYTES = 4 * 1024 * 1024
 /** Estimates: objects, arrays, map entries. */
 const LIST_BYTES = 700

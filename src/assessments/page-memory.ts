@@ -13,7 +13,8 @@ const MAX_TOKENS = 1000
 
 /**
  * What a process remembers: the access of tokens, the sets of scopes, and lists with their counts and cursors. Nothing of it
- * is believed before a statement has compared the token, its scope and the version of the export.
+ * is believed before a statement has compared the token, its scope and the version of the export; but the share of requests
+ * that a client may have in work is taken by what is remembered.
  */
 export class PageMemory {
   private readonly tokens = new LRUCache<string, Access>({ max: MAX_TOKENS })
@@ -56,21 +57,21 @@ export class PageMemory {
    * What is known of the list then is remembered. If that is nothing, the list is forgotten.
    * @throws what `read` throws; ClientGone or StatementTimeout for a request that can wait no longer
    */
-  async read<Found extends { list?: List | undefined }>(
+  async read<Result extends { list?: List | undefined }>(
     key: string,
-    read: (known?: List) => Promise<Found>,
+    read: (known?: List) => Promise<Result>,
     bounds: RequestBounds,
-  ): Promise<Found> {
+  ): Promise<Result> {
     for (let other = this.counting.get(key); other; other = this.counting.get(key)) await ended(other, bounds)
     const known = this.lists.get(key)
     this.counters[known ? 'pageMemoryHits' : 'pageMemoryMisses']++
     const reading = read(known)
     if (!known) this.counting.set(key, reading)
     try {
-      const found = await reading
+      const result = await reading
       // Unless another request has replaced or forgotten it meanwhile.
-      if (this.lists.peek(key) === known) this.note(key, found.list)
-      return found
+      if (this.lists.peek(key) === known) this.note(key, result.list)
+      return result
     } finally {
       if (!known) this.counting.delete(key)
     }

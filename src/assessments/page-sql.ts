@@ -6,12 +6,13 @@ import { ACCESS, version } from './access.ts'
 import { recording } from './disclosure.ts'
 import {
   all,
+  type Constraint,
   conditionsOf,
-  few,
-  found,
   inSets,
   inSetsSearched,
   isSearch,
+  matching,
+  mostSorted,
   SCOPE_OF_SEARCH,
   SETS,
 } from './filters.ts'
@@ -22,7 +23,7 @@ export interface Shape {
   source: 'token' | 'scope'
   sort: Sort
   order: Order
-  filters: string[]
+  filters: Constraint[]
   /** Where the count of the list comes from: it is remembered, or writers keep it, or the records are counted. */
   count: 'remembered' | 'kept' | 'records'
   /**
@@ -32,6 +33,8 @@ export interface Shape {
    * - either: as the length turns out, for a search of which nothing is known.
    */
   way: 'walked' | 'found' | 'either'
+  /** Whether no three letters in a row stand in the text of a search. */
+  isShortSearch: boolean
   hasCursor: boolean
   /** Whether the names of the scope's products bound the page. */
   isWithinNames: boolean
@@ -41,13 +44,14 @@ export interface Shape {
   readsDocuments: boolean
 }
 
+/** The primary has refused a scope without organizations or products, so at a standby nothing looks at the sets again. */
 const SOURCES: Record<Shape['source'], SQL> = {
   token: sql`
   select client_id, scope_digest, organization_ids, product_ids, ${version} as version, ${recording} as recording
   from live_tokens where digest = ${sql.placeholder('tokenDigest')}::bytea`,
   scope: sql`
   select ${sql.placeholder('clientId')}::text as client_id, ${sql.placeholder('scopeDigest')}::text as scope_digest,
-    ${SETS.organizations} as organization_ids, ${SETS.products} as product_ids,
+    null::bigint[] as organization_ids, null::bigint[] as product_ids,
     ${version} as version, ${sql.placeholder('recording')}::boolean as recording`,
 }
 
@@ -88,13 +92,13 @@ with token as materialized (${SOURCES[source]}
     ),
     ...when(
       isFound,
-      sql`found as not materialized (${found(KEYS[sort], filters)}
+      sql`found as not materialized (${matching(KEYS[sort], filters, shape.isShortSearch)}
 )`,
     ),
     ...when(
       way === 'either',
       sql`few as materialized (
-  select id, key from found where ${isCurrent(shape)} limit ${few} + 1
+  select id, key from found where ${isCurrent(shape)} limit ${mostSorted} + 1
 )`,
     ),
     sql`counted as materialized (${counted(shape)}
@@ -111,7 +115,7 @@ with token as materialized (${SOURCES[source]}
     array_agg(user_id) filter (where (select recording from token)) as people
   from (
     select near.id, key, document, user_id
-    from (select * from near limit ${given(shape, 'size')}) as near${readsDocuments ? sql`` : RECORD}
+    from (select * from near limit ${valueFor(shape, 'size')}) as near${readsDocuments ? sql`` : RECORD}
     order by ${inOrder(shape)}
   ) as shown
 )
@@ -138,12 +142,15 @@ const KEYS: Record<Sort, SQL> = {
  * the walk begins and ends.
  */
 function walked({ sort, filters, isPrepared, readsDocuments }: Shape): SQL {
-  const ofIndex = filters.filter(name => sort === 'certified_on' && name.endsWith('_date'))
+  const ofIndex = sort === 'certified_on' ? filters.filter(name => DAYS.includes(name)) : []
   const others = conditionsOf(filters.filter(name => !ofIndex.includes(name)))
   return sql`
   select ${r.id} as id, ${KEYS[sort]} as key${readsDocuments ? sql`, ${r.document}, ${r.userId}` : sql``} from ${r}
   where ${all([sql`coalesce(${all([isPrepared ? inSetsSearched : inSets, ...others])}, false)`, ...conditionsOf(ofIndex)])}`
 }
+
+/** The filters that ask for the column which the index of certified_on begins with. */
+const DAYS: Constraint[] = ['start_date', 'end_date']
 
 /** Whether anything is read: the token has the scope that the request has read, and the export the version of the list. */
 const isCurrent = ({ count }: Shape): SQL =>
@@ -163,15 +170,15 @@ function counted(shape: Shape): SQL {
     return sql`
   select count(*) as count, false as has_most from found where ${isCurrent(shape)}`
   return sql`
-  select case when count(*) <= ${few} then count(*) else (select count(*) from found) end as count, false as has_most
+  select case when count(*) <= ${mostSorted} then count(*) else (select count(*) from found) end as count, false as has_most
   from few`
 }
 
 /** The records of the page, and one more if there is one: that tells whether the count is right. */
 function near(shape: Shape): SQL {
-  const { sort, order, way, hasCursor, isWithinNames } = shape
-  const cursor = sql`(${given(shape, 'key', sort === 'certified_on' ? sql`date` : sql`text`)}, ${given(shape, 'id')})`
-  const select = (from: SQL, condition: SQL) => sql`
+  const { sort, order, count, way, hasCursor, isWithinNames } = shape
+  const cursor = sql`(${valueFor(shape, 'key', sort === 'certified_on' ? sql`date` : sql`text`)}, ${valueFor(shape, 'id')})`
+  const nearIn = (from: SQL, condition: SQL) => sql`
   select * from ${from}
   where ${all([
     condition,
@@ -179,13 +186,16 @@ function near(shape: Shape): SQL {
     ...(isWithinNames ? [sql`key >= ${nameOf(sql`min`)}`, sql`key <= ${nameOf(sql`max`)}`] : []),
   ])}
   order by ${inOrder(shape)}
-  limit ${given(shape, 'limit')} offset ${way === 'found' ? given(shape, 'skip') : hidden('skip')}`
+  limit ${valueFor(shape, 'limit')} offset ${way === 'found' ? valueFor(shape, 'skip') : hidden('skip')}`
   const walk = sql`(${walked(shape)}
   ) as walked`
-  if (way === 'found') return select(sql`found`, isCurrent(shape))
-  if (way === 'walked') return select(walk, isCurrent(shape))
-  return sql`(${select(sql`few`, sql`(select count from counted) <= ${few}`)}
-  ) union all (${select(walk, sql`(select count from counted) > ${few}`)}
+  if (way === 'found') return nearIn(sql`found`, isCurrent(shape))
+  if (way === 'walked' && count === 'records')
+    // Past the end of the list nothing is walked.
+    return nearIn(walk, sql`${isCurrent(shape)} and (select count from counted) > ${valueFor(shape, 'skip')}`)
+  if (way === 'walked') return nearIn(walk, isCurrent(shape))
+  return sql`(${nearIn(sql`few`, sql`(select count from counted) <= ${mostSorted}`)}
+  ) union all (${nearIn(walk, sql`(select count from counted) > ${mostSorted}`)}
   )`
 }
 
@@ -208,7 +218,7 @@ function inOrder({ order }: Shape): SQL {
  */
 const hidden = (name: string, type = sql`bigint`): SQL => sql`(select ${sql.placeholder(name)}::${type})`
 
-const given = ({ isPrepared }: Shape, name: string, type = sql`bigint`): SQL =>
+const valueFor = ({ isPrepared }: Shape, name: string, type = sql`bigint`): SQL =>
   isPrepared ? hidden(name, type) : sql`${sql.placeholder(name)}::${type}`
 
 const when = (condition: boolean, part: SQL): SQL[] => (condition ? [part] : [])

@@ -1,8 +1,10 @@
 import { sql } from 'drizzle-orm'
+import { HttpError } from '../answers.ts'
 import type { ListQuery } from '../contract.ts'
 import type { Counters } from '../counters.ts'
-import { GRACE_MS, type RequestBounds, type StateLog } from '../database/bounds.ts'
+import { GRACE_MS, type StateLog } from '../database/bounds.ts'
 import { ClientGone, DatabaseUnavailable } from '../database/failures.ts'
+import type { ServingDatabase } from '../database/pool.ts'
 import { type Runner, rawStatement, text } from '../database/statement.ts'
 import { within } from '../timeouts.ts'
 import { requireAccess, version } from './access.ts'
@@ -19,12 +21,6 @@ const PATIENCE_MS = 1000
 /** Between two questions to a standby that is passed over. */
 const PAUSE_MS = 1000
 
-/** The pool of the standby, as requests use it. */
-interface Pool extends Runner {
-  forRequest(bounds: RequestBounds, integration?: string): Runner
-  close(): Promise<void>
-}
-
 /**
  * A standby that pages are read from. The primary looks up the token first, and says which version the export has. The page is
  * then read in that scope, from one snapshot of the standby. A page of another version than the primary has had in the last
@@ -39,7 +35,7 @@ export class Standby {
 
   constructor(
     private readonly primary: Runner,
-    private readonly pool: Pool,
+    private readonly pool: ServingDatabase,
     counters: Counters,
     private readonly log: StateLog,
   ) {
@@ -77,13 +73,13 @@ export class Standby {
     const { access, sets, recording } = granted
     memory.noteAccess(tokenDigest, access)
     this.#note(granted.version, askedAt)
-    const deadline = performance.now() + PATIENCE_MS
+    const deadline = Math.min(bounds.deadline ?? Number.POSITIVE_INFINITY, performance.now() + PATIENCE_MS)
     const reader: Reader = {
       db: this.pool.forRequest({ ...bounds, deadline: deadline + GRACE_MS }, access.clientId),
       memory: this.#memory,
       source: 'scope',
       values: { clientId: access.clientId, recording: isRecorded(recording, access.clientId) },
-      scope: async () => ({ access, sets }),
+      scopeOf: async () => ({ access, sets }),
     }
     try {
       const reading = readPageBy(reader, query, { ...bounds, deadline })
@@ -91,7 +87,7 @@ export class Standby {
       if (page && this.#isRecent(page.version)) return page
       this.#passOver(page ? BEHIND : SILENT)
     } catch (error) {
-      if (error instanceof ClientGone) throw error
+      if (error instanceof ClientGone || error instanceof HttpError) throw error
       this.#passOver(error instanceof DatabaseUnavailable ? error.reason : FAILED)
     }
     return undefined

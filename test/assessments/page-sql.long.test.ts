@@ -44,6 +44,7 @@ const any = fc.record({
   order: fc.constantFrom(...ORDERS),
   count: fc.constantFrom<Shape['count'][]>('remembered', 'kept', 'records'),
   way: fc.constantFrom<Shape['way'][]>('walked', 'found', 'either'),
+  isShortSearch: fc.boolean(),
   isPrepared: fc.boolean(),
   readsDocuments: fc.boolean(),
   question: fc.constantFrom(...QUESTIONS),
@@ -53,13 +54,13 @@ const any = fc.record({
   at: fc.option(fc.nat(299)),
   size: fc.integer({ min: 1, max: 20 }),
   skip: fc.nat(20),
-  few: fc.constantFrom(0, 7, 4000),
+  mostSorted: fc.constantFrom(0, 7, 4000),
 })
 
 test('the statement of a page reads and counts the records of its list, by every way, in every order', async () => {
   await db.sql`update disclosure_state set is_on = true`
   const property = fc.asyncProperty(any, async drawn => {
-    const { question, organizations, products, at, size, skip, few, ...rest } = drawn
+    const { question, organizations, products, at, size, skip, mostSorted, ...rest } = drawn
     const { filters, values } = constraints(listQuery(question).filter)
     const { sort, order, source, count, way } = rest
     fc.pre(count !== 'kept' || filters.length === 0)
@@ -75,12 +76,13 @@ test('the statement of a page reads and counts the records of its list, by every
     const shape: Shape = {
       ...{ source, sort, order, count, way, filters, isWithinNames: sort === 'product_name' },
       hasCursor: cursor !== undefined,
+      isShortSearch: rest.isShortSearch,
       isPrepared: way === 'walked' && rest.isPrepared,
       readsDocuments: way === 'walked' && rest.readsDocuments,
     }
     const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
       ...{ ...values, organizations: `{${organizations}}`, products: `{${products}}` },
-      ...{ size, limit: size + 1, skip, version, few, scopeDigest: access.scopeDigest },
+      ...{ size, limit: size + 1, skip, version, mostSorted, scopeDigest: access.scopeDigest },
       ...{ tokenDigest: tokenOf(scope), clientId: access.clientId, recording: true },
       ...{ id: cursor, key: cursor && (await keyOf(sort, cursor)) },
     })
@@ -113,10 +115,16 @@ test.each<[string, Record<string, string>]>([
     for (const way of ['walked', 'found'] as const) {
       const shape: Shape = {
         ...{ source: 'token', sort: 'certified_on', order: 'ASC', way, filters: [], hasCursor: false },
-        ...{ count: 'remembered', isWithinNames: false, isPrepared: false, readsDocuments: false },
+        ...{
+          count: 'remembered',
+          isWithinNames: false,
+          isPrepared: false,
+          readsDocuments: false,
+          isShortSearch: false,
+        },
       }
       const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
-        ...{ ...sets, size: 10, limit: 11, skip: 0, version, few: 4000 },
+        ...{ ...sets, size: 10, limit: 11, skip: 0, version, mostSorted: 4000 },
         ...{ tokenDigest: tokenOf(scope), scopeDigest: access.scopeDigest, ...others },
       })
       const row = PAGE.read(found)

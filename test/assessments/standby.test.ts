@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { axport, cleanUp, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
-import { newToken } from '../support/http.ts'
+import { bearer, newToken } from '../support/http.ts'
 import { getList } from '../support/operator.ts'
 import { firstToken, type Served, serveWith } from '../support/served.ts'
 import { until } from '../support/until.ts'
@@ -82,6 +82,16 @@ test('pages are read from the standby, and tokens are not looked up there', asyn
     return (await statementsAtStandby()).includes('documents')
   })
   expect(await statementsAtStandby()).not.toContain('live_tokens')
+})
+
+test('a filter that leaves nothing of the scope is answered by the standby, too, and leaves it in use', async () => {
+  for (let page = 0; page < 3; page++) {
+    const nothing = await fetch(`${service.url}/api/v1/ax/assessments?filter[organization_ids][]=99999`, {
+      headers: bearer(token),
+    })
+    expect(await nothing.json()).toMatchObject({ data: [], meta: { count: 0 } })
+    expect(await isUsed(service)).toBe(true)
+  }
 })
 
 test('a page of a version that the process has not seen at the primary is not sent', async () => {

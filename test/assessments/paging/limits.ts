@@ -4,7 +4,7 @@ import { LIMITS } from '../../../src/assessments/filters.ts'
 /** Up to how many records a list is sorted: then all lists are walked, all are sorted, or either. */
 export const WALKED = 0
 export const SORTED_ALL = 1e9
-export const EITHER = LIMITS.few
+export const EITHER = LIMITS.sorted
 
 /** Lets the service walk or sort lists, during the tests of a file. A property may change that for each of its runs. */
 export function useWay(few = EITHER): void {
@@ -13,5 +13,5 @@ export function useWay(few = EITHER): void {
 }
 
 export function setWay(few: number): void {
-  LIMITS.few = few
+  LIMITS.sorted = few
 }

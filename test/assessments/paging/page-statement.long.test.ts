@@ -18,7 +18,7 @@ import { EMPTY, PRODUCTS, reset } from './world.ts'
 
 const NEXT: Shape = {
   ...{ source: 'token', sort: 'user_name', order: 'DESC', filters: [], count: 'remembered', way: 'walked' },
-  ...{ hasCursor: true, isWithinNames: false, isPrepared: true, readsDocuments: false },
+  ...{ isShortSearch: false, hasCursor: true, isWithinNames: false, isPrepared: true, readsDocuments: false },
 }
 const SEARCHED: Shape = {
   ...{ ...NEXT, sort: 'certified_on', order: 'ASC', filters: ['start_date', 'search'] },

@@ -198,6 +198,16 @@ test.each<[string, Filter]>([
   },
 )
 
+test.each<[string, Filter]>([
+  ['a rare search', { search: 'abcde' }],
+  ['a few days', { start_date: '2018-01-01', end_date: '2018-01-02', legacy_record: [true] }],
+])('a jump far past the end of %s of which nothing is remembered walks nowhere', async (_, filter) => {
+  for (const sorted of EACH_SORT) {
+    const { near } = await explain({ ...sorted, filter, offset: 50_000 })
+    expect(recordsRead(near)).toBeLessThan(NAMES + 1)
+  }
+})
+
 test('a jump into a list of which nothing is remembered, and its search, write no temporary file', async () => {
   for (const sorted of EACH_SORT)
     for (const filter of [{}, { search: 'a' }, { start_date: '2016-01-01' }])

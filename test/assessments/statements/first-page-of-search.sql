@@ -2,7 +2,7 @@ with token as materialized (
   select client_id, scope_digest, organization_ids, product_ids, (select "export_version"."version" from "export_version") as version, (select "disclosure_state"."is_on" from "disclosure_state") as recording
   from live_tokens where digest = $1::bytea
 ), scope as materialized (
-  select sum(records) as records from export_counts where organization_id = any ($2::bigint[]) and product_id = any ($3::bigint[])
+  select coalesce(sum(records), 0) as records from export_counts where organization_id = any ($2::bigint[]) and product_id = any ($3::bigint[])
 ), found as not materialized (
   select * from (
   select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records"
