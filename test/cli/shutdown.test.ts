@@ -75,6 +75,8 @@ describe('serve, at SIGTERM,', () => {
     '%s, answers all open requests with Connection: close, however slow, and accepts no connections',
     async signal => {
       const running = await world.serve()
+      // Of a list that is not counted yet, only one request would wait in the database.
+      await world.list(running)
       let inFlight: ReturnType<typeof world.list>[] = []
       await whileBlocked(world.sql, async waiting => {
         inFlight = [world.list(running), world.list(running)]

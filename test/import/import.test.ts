@@ -58,7 +58,8 @@ describe('an import', () => {
   test('that puts no index off reports none that it builds', async () => {
     const phases = new Set<string>()
     await importText(database.sql, EXAMPLE, { onProgress: ({ phase }) => phases.add(phase) })
-    expect([...phases]).toEqual(['reading', 'queueing', 'checking', 'loading', 'tidying'])
+    expect([...phases]).not.toContain('indexing')
+    expect([...phases]).toContain('loading')
   })
 
   async function loaded(...lines: object[]): Promise<Record<string, number[]>> {
