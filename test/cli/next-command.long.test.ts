@@ -190,7 +190,7 @@ describe('one line says what is wrong and names the next command', () => {
     expect(await running.finished).toEqual({
       code: 1,
       stdout: 'the schema is up to date\n',
-      stderr: `axport: ${CUT}: what was done before that stays; run the same command again\n`,
+      stderr: `axport: ${CUT}: the schema is up to date; the rest was not done; run the same command again\n`,
     })
   })
 
