@@ -9,7 +9,7 @@ import {
   type Constraint,
   conditionsOf,
   inSets,
-  inSetsSearched,
+  inSetsOfToken,
   isSearch,
   matching,
   mostSorted,
@@ -38,25 +38,28 @@ export interface Shape {
   hasCursor: boolean
   /** Whether the names of the scope's products bound the page. */
   isWithinNames: boolean
-  /** Whether the text is prepared once. Any other page is planned for its values, in 0.7 ms. */
-  isPrepared: boolean
-  /** Whether the documents are read on the walk, because most records match. Otherwise they are looked up by id. */
-  readsDocuments: boolean
+  /**
+   * Whether it is a walk through most records that begins near its page. The text of such a walk is prepared once, takes the sets
+   * from the token, and reads the documents on the way, because most of them are sent. Any other page is planned for its values,
+   * in 0.7 ms, and looks its documents up by id.
+   */
+  isOfMost: boolean
 }
 
-/** The primary has refused a scope without organizations or products, so at a standby nothing looks at the sets again. */
 const SOURCES: Record<Shape['source'], SQL> = {
   token: sql`
-  select client_id, scope_digest, organization_ids, product_ids, ${version} as version, ${recording} as recording
-  from live_tokens where digest = ${sql.placeholder('tokenDigest')}::bytea`,
+  select client_id, scope_digest, organization_ids, product_ids, ${ACCESS.missing} as missing,
+    ${version} as version, ${recording} as recording
+  from live_tokens as token where digest = ${sql.placeholder('tokenDigest')}::bytea`,
   scope: sql`
   select ${sql.placeholder('clientId')}::text as client_id, ${sql.placeholder('scopeDigest')}::text as scope_digest,
-    null::bigint[] as organization_ids, null::bigint[] as product_ids,
+    ${SETS.organizations} as organization_ids, ${SETS.products} as product_ids, null as missing,
     ${version} as version, ${sql.placeholder('recording')}::boolean as recording`,
 }
 
 export const PAGE = rowOf({
   ...ACCESS,
+  missing: sql`token.missing`,
   version: sql`token.version`,
   recording: sql`token.recording`,
   /** How many records match, and whether these are most of all. Null if the list is remembered. */
@@ -78,7 +81,7 @@ export const PAGE = rowOf({
  * version than the list that is remembered.
  */
 export function pageSql(shape: Shape): SQL {
-  const { source, sort, filters, count, way, readsDocuments } = shape
+  const { source, sort, filters, count, way, isOfMost } = shape
   const isFound = way !== 'walked' || count === 'records'
   const last = sql`(array_agg(key))[count(*)]`
   const parts = [
@@ -115,7 +118,7 @@ with token as materialized (${SOURCES[source]}
     array_agg(user_id) filter (where (select recording from token)) as people
   from (
     select near.id, key, document, user_id
-    from (select * from near limit ${valueFor(shape, 'size')}) as near${readsDocuments ? sql`` : RECORD}
+    from (select * from near limit ${valueFor(shape, 'size')}) as near${isOfMost ? sql`` : RECORD}
     order by ${inOrder(shape)}
   ) as shown
 )
@@ -141,12 +144,12 @@ const KEYS: Record<Sort, SQL> = {
  * walks. Bare ones promise few records, and it would sort them all. Only those of the index itself are bare: they say where
  * the walk begins and ends.
  */
-function walked({ sort, filters, isPrepared, readsDocuments }: Shape): SQL {
+function walked({ sort, filters, isOfMost }: Shape): SQL {
   const ofIndex = sort === 'certified_on' ? filters.filter(name => DAYS.includes(name)) : []
   const others = conditionsOf(filters.filter(name => !ofIndex.includes(name)))
   return sql`
-  select ${r.id} as id, ${KEYS[sort]} as key${readsDocuments ? sql`, ${r.document}, ${r.userId}` : sql``} from ${r}
-  where ${all([sql`coalesce(${all([isPrepared ? inSetsSearched : inSets, ...others])}, false)`, ...conditionsOf(ofIndex)])}`
+  select ${r.id} as id, ${KEYS[sort]} as key${isOfMost ? sql`, ${r.document}, ${r.userId}` : sql``} from ${r}
+  where ${all([sql`coalesce(${all([isOfMost ? inSetsOfToken : inSets, ...others])}, false)`, ...conditionsOf(ofIndex)])}`
 }
 
 /** The filters that ask for the column which the index of certified_on begins with. */
@@ -218,7 +221,7 @@ function inOrder({ order }: Shape): SQL {
  */
 const hidden = (name: string, type = sql`bigint`): SQL => sql`(select ${sql.placeholder(name)}::${type})`
 
-const valueFor = ({ isPrepared }: Shape, name: string, type = sql`bigint`): SQL =>
-  isPrepared ? hidden(name, type) : sql`${sql.placeholder(name)}::${type}`
+const valueFor = ({ isOfMost }: Shape, name: string, type = sql`bigint`): SQL =>
+  isOfMost ? hidden(name, type) : sql`${sql.placeholder(name)}::${type}`
 
 const when = (condition: boolean, part: SQL): SQL[] => (condition ? [part] : [])

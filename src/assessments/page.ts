@@ -148,7 +148,8 @@ function shapeOf(
 ): Shape {
   // A page that begins far behind is one of a long list, or past the end.
   const isLong = !namesPeople(filters) && (known?.count ?? offset) > LIMITS.sorted
-  const isPrepared = isLong && known !== undefined && filters.length === 0 && skip < NEAR
+  const { organization_ids, product_ids } = query.filter
+  const isNarrowed = filters.length > 0 || organization_ids !== undefined || product_ids !== undefined
   const endsInside = cursor !== undefined && known !== undefined && lastEnd < known.count
   return {
     source: reader.source,
@@ -162,8 +163,7 @@ function shapeOf(
     // The names bound a page that has no cursor, or may run past the last record. After a wrong count a product may have
     // several names, by writes past the triggers.
     isWithinNames: query.sort === 'product_name' && !countsRecords && !endsInside,
-    isPrepared,
-    readsDocuments: isPrepared && known.hasMost,
+    isOfMost: isLong && known?.hasMost === true && !isNarrowed && skip < NEAR,
   }
 }
 
@@ -207,6 +207,6 @@ const statements = new LRUCache<string, Statement<Values, RawRow>>({
   max: 1000,
   memoMethod: key => {
     const shape = JSON.parse(key) as Shape
-    return rawStatement<Values>(pageSql(shape), shape.isPrepared)
+    return rawStatement<Values>(pageSql(shape), shape.isOfMost)
   },
 })

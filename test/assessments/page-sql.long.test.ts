@@ -45,8 +45,7 @@ const any = fc.record({
   count: fc.constantFrom<Shape['count'][]>('remembered', 'kept', 'records'),
   way: fc.constantFrom<Shape['way'][]>('walked', 'found', 'either'),
   isShortSearch: fc.boolean(),
-  isPrepared: fc.boolean(),
-  readsDocuments: fc.boolean(),
+  isOfMost: fc.boolean(),
   question: fc.constantFrom(...QUESTIONS),
   organizations: fc.subarray(ORGANIZATIONS, { minLength: 1 }),
   products: fc.subarray(PRODUCTS, { minLength: 1 }),
@@ -77,8 +76,7 @@ test('the statement of a page reads and counts the records of its list, by every
       ...{ source, sort, order, count, way, filters, isWithinNames: sort === 'product_name' },
       hasCursor: cursor !== undefined,
       isShortSearch: rest.isShortSearch,
-      isPrepared: way === 'walked' && rest.isPrepared,
-      readsDocuments: way === 'walked' && rest.readsDocuments,
+      isOfMost: way === 'walked' && rest.isOfMost,
     }
     const [found] = await rawStatement(pageSql(shape), false)(runnerOn(db.sql), {
       ...{ ...values, organizations: `{${organizations}}`, products: `{${products}}` },
@@ -118,8 +116,7 @@ test.each<[string, Record<string, string>]>([
         ...{
           count: 'remembered',
           isWithinNames: false,
-          isPrepared: false,
-          readsDocuments: false,
+          isOfMost: false,
           isShortSearch: false,
         },
       }

@@ -18,11 +18,11 @@ import { EMPTY, PRODUCTS, reset } from './world.ts'
 
 const NEXT: Shape = {
   ...{ source: 'token', sort: 'user_name', order: 'DESC', filters: [], count: 'remembered', way: 'walked' },
-  ...{ isShortSearch: false, hasCursor: true, isWithinNames: false, isPrepared: true, readsDocuments: false },
+  ...{ isShortSearch: false, hasCursor: true, isWithinNames: false, isOfMost: true },
 }
 const SEARCHED: Shape = {
   ...{ ...NEXT, sort: 'certified_on', order: 'ASC', filters: ['start_date', 'search'] },
-  ...{ count: 'records', way: 'either', hasCursor: false, isPrepared: false },
+  ...{ count: 'records', way: 'either', hasCursor: false, isOfMost: false },
 }
 
 /** TEST_UPDATE_STATEMENTS=1 writes the files. */

@@ -1,6 +1,10 @@
 with token as materialized (
-  select client_id, scope_digest, organization_ids, product_ids, (select "export_version"."version" from "export_version") as version, (select "disclosure_state"."is_on" from "disclosure_state") as recording
-  from live_tokens where digest = $1::bytea
+  select client_id, scope_digest, organization_ids, product_ids, case
+    when cardinality(token.organization_ids) = 0 then 'tenant'
+    when cardinality(token.product_ids) = 0 then 'product'
+  end as missing,
+    (select "export_version"."version" from "export_version") as version, (select "disclosure_state"."is_on" from "disclosure_state") as recording
+  from live_tokens as token where digest = $1::bytea
 ), scope as materialized (
   select coalesce(sum(records), 0) as records from export_counts where organization_id = any ($2::bigint[]) and product_id = any ($3::bigint[])
 ), found as not materialized (
@@ -70,10 +74,7 @@ with token as materialized (
 )
 select token.client_id as "clientId",
   token.scope_digest as "scopeDigest",
-  case
-    when cardinality(token.organization_ids) = 0 then 'tenant'
-    when cardinality(token.product_ids) = 0 then 'product'
-  end as "missing",
+  token.missing as "missing",
   token.version as "version",
   token.recording as "recording",
   counted.count as "count",
